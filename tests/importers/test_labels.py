@@ -118,7 +118,7 @@ def test_types_of_json_are_held_to(tmp_path: Path) -> None:
     text = '{"case_id": 7, "evaluator": "j", "verdict": null, "score": true}'
     assert mistakes(tmp_path, text) == [
         "1  case_id  expected text, found 7",
-        "1  score  expected a number, found True",
+        "1  score  expected a number, found true",
     ]
 
 

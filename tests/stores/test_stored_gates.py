@@ -95,7 +95,7 @@ def test_a_kind_is_read_by_the_format_whose_totals_the_run_has(totals: str, gate
         ({**LOGICAL, "conditions": SIMPLE}, r"\$\.conditions"),
         ({**LOGICAL, "conditions": [{**SIMPLE, "value": []}]}, r"\$\.conditions\[(0|\.\.\.)\]\.value"),
         ({**LOGICAL, "conditions": [{"kind": "reward", "metric_key": "m"}]}, r"\$\.conditions\[(0|\.\.\.)\]\.kind"),
-        ({**SIMPLE, "max_error_rate": True}, "max_error_rate: expected a number, found True"),
+        ({**SIMPLE, "max_error_rate": True}, "max_error_rate: expected a number, found true"),
         ({**LOGICAL, "conditions": []}, r"length >= 1.*\$\.conditions"),
         ({**WEIGHTED, "weights": {"m": 0}}, "sum above 0"),
         ({**WEIGHTED, "weights": {"m": 2, "n": -1}}, r">= 0.*\$\.weights"),

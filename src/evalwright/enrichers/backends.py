@@ -14,6 +14,7 @@ import httpx
 import msgspec
 
 from evalwright.errors import InputError, Problem, TargetError
+from evalwright.files.key_paths import as_written
 from evalwright.model.trace import Doubt, Trace
 from evalwright.targets.http.config import header_mistakes
 
@@ -48,10 +49,10 @@ class _Platform:
         problems = []
         endpoint = config.get("endpoint") or config.get("host") or self.default_endpoint
         if not isinstance(endpoint, str) or not endpoint.startswith(("http://", "https://")):
-            problems.append(("endpoint", f"'endpoint' must be a URL, found {endpoint!r}"))
+            problems.append(("endpoint", f"'endpoint' must be a URL, found {as_written(endpoint)}"))
         merge = config.get("merge", {})
         if not isinstance(merge, dict):
-            return [*problems, ("merge", f"'merge' must be a mapping, found {merge!r}")]
+            return [*problems, ("merge", f"'merge' must be a mapping, found {as_written(merge)}")]
         for path, query in merge.items():
             if str(path).partition(".")[0] not in _MERGEABLE:
                 problems.append((f"merge.{path}", f"expected a path below one of {', '.join(_MERGEABLE)}"))
@@ -118,9 +119,9 @@ async def _document(response: httpx.Response) -> Any:
 def _limits(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
     wait, attempts = config.get("wait_for_ingestion_seconds", 2), config.get("max_attempts", 5)
     if isinstance(wait, bool) or not isinstance(wait, (int, float)) or not 0 <= wait < float("inf"):
-        yield "wait_for_ingestion_seconds", f"expected seconds, 0 or more, found {wait!r}"
+        yield "wait_for_ingestion_seconds", f"expected seconds, 0 or more, found {as_written(wait)}"
     if isinstance(attempts, bool) or not isinstance(attempts, int) or attempts < 1:
-        yield "max_attempts", f"expected a whole number from 1, found {attempts!r}"
+        yield "max_attempts", f"expected a whole number from 1, found {as_written(attempts)}"
     yield from header_mistakes(config.get("headers"))
 
 

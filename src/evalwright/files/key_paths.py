@@ -1,18 +1,22 @@
-"""Key paths inside a file: `systems[0].target` names one value.
+"""How messages write what is in a file: the key path of a value, such as `systems[0].target`, and the value.
 
-Messages write them this way. Some original programs write `systems.0.target`: messages about suites that are read by
-their rules use this form, and users may write either.
+Some original programs write `systems.0.target`: messages about suites that are read by their rules use this form, and
+users may write either.
 """
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
-__all__ = ["Place", "bracketed", "dotted", "steps_of"]
+__all__ = ["Place", "as_written", "bracketed", "dotted", "steps_of"]
 
 Place = tuple[str | int, ...]
 """Keys of mappings and positions in lists, from the outside in."""
 
+_LONGEST = 60
+"""Characters of a value in a message."""
+_MOST_PARTS = 8
 _STEP = re.compile(r"\[(\d+)\]|([^.\[]+)")
 
 
@@ -32,3 +36,29 @@ def bracketed(place: Place) -> str:
 def steps_of(path: str) -> Place:
     """The place that a path of either form names; a step of digits is a position in a list."""
     return tuple(int(i or name) if i or name.isdecimal() else name for i, name in _STEP.findall(path))
+
+
+def as_written(value: Any, mapping: str = "a mapping", nothing: str = "null") -> str:
+    """A value as YAML writes it: `null`, `true`, `5`, `'text'`, `['a', 'b']`; of a long list or mapping only that.
+
+    JSON calls a mapping an object; `nothing` stands for a key without a value, where that counts as missing.
+    """
+    if isinstance(value, (dict, list, tuple)):
+        return _short_form(value) or (mapping if isinstance(value, dict) else "a list")
+    if value is None or isinstance(value, bool):
+        return nothing if value is None else str(value).lower()
+    if isinstance(value, str):
+        return repr(value) if len(value) <= _LONGEST else f"{value[:_LONGEST]!r}..."
+    return f"{value!s:.{_LONGEST}}"
+
+
+def _short_form(value: dict[Any, Any] | list[Any] | tuple[Any, ...]) -> str:
+    """A list or mapping with its few parts; empty if it is too long, or if a part has parts of its own."""
+    parts = value.values() if isinstance(value, dict) else value
+    if len(value) > _MOST_PARTS or any(isinstance(part, (dict, list, tuple)) for part in parts):
+        return ""
+    if isinstance(value, dict):
+        text = "{" + ", ".join(f"{as_written(key)}: {as_written(part)}" for key, part in value.items()) + "}"
+    else:
+        text = "[" + ", ".join(map(as_written, value)) + "]"
+    return text if len(text) <= _LONGEST else ""

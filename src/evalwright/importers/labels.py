@@ -24,6 +24,7 @@ import msgspec
 
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.jsonl import lines_of
+from evalwright.files.key_paths import as_written
 from evalwright.files.paths import unreadable
 from evalwright.model.calibration import BALANCED
 
@@ -125,7 +126,7 @@ def _objects(path: Path, problems: list[Problem]) -> Iterator[tuple[int, dict[st
             problems.append(Problem(str(path), f"not valid JSON: {error}", number))
             continue
         if not isinstance(record, dict):
-            problems.append(Problem(str(path), f"expected an object, found {type(record).__name__}", number))
+            problems.append(Problem(str(path), f"expected an object, found {as_written(record)}", number))
             continue
         problems += (Problem(str(path), message, number, name) for name, message in _misspelt(record, misspelt))
         yield number, _known_fields(record)
@@ -221,17 +222,17 @@ def _mistakes(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield key, "is missing"
     for key in ("case_id", "evaluator", "variant", "run"):
         if not isinstance(fields.get(key, ""), str):
-            yield key, f"expected text, found {fields[key]!r}"
+            yield key, f"expected text, found {as_written(fields[key])}"
     if "verdict" not in fields and "score" not in fields:
         yield "verdict", "neither a verdict nor a score"
     if "verdict" in fields and _verdict(fields["verdict"]) is None and not _is_unsure(fields):
-        yield "verdict", f"expected pass or fail, found {fields['verdict']!r:.60}"
+        yield "verdict", f"expected pass or fail, found {as_written(fields['verdict'])}"
     if "score" in fields and _number(fields["score"]) is None:
-        yield "score", f"expected a number, found {fields['score']!r:.60}"
+        yield "score", f"expected a number, found {as_written(fields['score'])}"
     if "trial" in fields and _trial(fields["trial"]) is None:
-        yield "trial", f"expected 0, 1, 2, ..., found {fields['trial']!r:.60}"
+        yield "trial", f"expected 0, 1, 2, ..., found {as_written(fields['trial'])}"
     if "attempt" in fields and not _trial(fields["attempt"]):
-        yield "attempt", f"expected 1, 2, 3, ..., found {fields['attempt']!r:.60}"
+        yield "attempt", f"expected 1, 2, 3, ..., found {as_written(fields['attempt'])}"
     if fields.get("sampling") == BALANCED:
         yield from _mistakes_of_stratum(fields)
 
@@ -242,7 +243,7 @@ def _mistakes_of_stratum(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]
         yield "stratum", f"expected pass or fail for a balanced sample, found {fields.get('stratum', '')!r:.60}"
     if not _trial(fields.get("stratum_size")):
         stratum_size = fields.get("stratum_size", "")
-        yield "stratum_size", f"expected 1, 2, 3, ... for a balanced sample, found {stratum_size!r:.60}"
+        yield "stratum_size", f"expected 1, 2, 3, ... for a balanced sample, found {as_written(stratum_size)}"
 
 
 def _row(line: int, fields: Mapping[str, Any]) -> LabelRow:

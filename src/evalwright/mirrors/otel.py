@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from evalwright.errors import InputError, Problem
+from evalwright.files.key_paths import as_written
 from evalwright.model.cell import AttemptKey, attempt_key
 from evalwright.model.plan import Plan
 from evalwright.model.result import CaseVerdict, EvaluationResult
@@ -202,13 +203,13 @@ class _WatchedExporter:
 def _mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
     protocol, endpoint = config.get("protocol", _PROTOCOLS[0]), config.get("endpoint")
     if protocol not in _PROTOCOLS:
-        yield "protocol", f"'protocol' must be one of {', '.join(_PROTOCOLS)}, found {protocol!r}"
+        yield "protocol", f"'protocol' must be one of {', '.join(_PROTOCOLS)}, found {as_written(protocol)}"
     if endpoint is not None and not isinstance(endpoint, str):
-        yield "endpoint", f"'endpoint' must be a URL, found {endpoint!r}"
+        yield "endpoint", f"'endpoint' must be a URL, found {as_written(endpoint)}"
     yield from header_mistakes(config.get("headers"))
     limit = config.get("timeout_seconds", _TIMEOUT)
     if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not 0 < limit < math.inf:
-        yield "timeout_seconds", f"expected a number above 0, found {limit!r}"
+        yield "timeout_seconds", f"expected a number above 0, found {as_written(limit)}"
 
 
 def _exporter(config: dict[str, Any]) -> Any:

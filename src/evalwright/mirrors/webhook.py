@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from evalwright.errors import InputError, Problem, counted
+from evalwright.files.key_paths import as_written
 from evalwright.model.summary import ComparisonReport, GateOutcome, RunSummary, VariantSummary
 from evalwright.targets.http.config import endpoint_mistakes, header_mistakes
 
@@ -58,7 +59,7 @@ class Webhook:
 def _mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
     platform = config.get("platform")
     if not isinstance(platform, str) or platform not in _BODIES:
-        yield "platform", f"'platform' must be one of {', '.join(_BODIES)}, found {platform!r}"
+        yield "platform", f"'platform' must be one of {', '.join(_BODIES)}, found {as_written(platform)}"
     url = config.get("url")
     if not isinstance(url, str):
         yield "url", "'url' must be a string; an empty one turns the webhook off"
@@ -67,7 +68,7 @@ def _mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield from header_mistakes(config.get("headers"))
     limit = config.get("timeout_seconds", _TIMEOUT)
     if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not limit > 0:
-        yield "timeout_seconds", f"'timeout_seconds' must be a number above 0, found {limit!r}"
+        yield "timeout_seconds", f"'timeout_seconds' must be a number above 0, found {as_written(limit)}"
 
 
 def _text(summary: RunSummary) -> str:

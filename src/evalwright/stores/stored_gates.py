@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from evalwright.errors import did_you_mean
+from evalwright.files.key_paths import as_written
 from evalwright.model.format import Format, Ref
 from evalwright.registry import resolve
 
@@ -105,7 +106,7 @@ def gate_mistake(gate: Mapping[str, Any], used: Format) -> str:
         return "the gate has no kind"
     limit = gate.get("max_error_rate", 0.0)
     if isinstance(limit, bool) or not isinstance(limit, int | float):
-        return f"the gate's max_error_rate: expected a number, found {limit!r}"
+        return f"the gate's max_error_rate: expected a number, found {as_written(limit)}"
     known = {**_KINDS, **used.gates}
     if kind not in known:
         return f"the gate: unknown kind {kind!r}{did_you_mean(kind, known)} ({', '.join(known)})"

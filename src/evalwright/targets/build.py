@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.files.key_paths import as_written
 from evalwright.model.plan import Variant
 from evalwright.model.protocols import Target, Traits
 from evalwright.registry import is_built_in, knows, load
@@ -99,7 +100,7 @@ def unread_of(adapter: str, config: Mapping[Any, Any], also: Collection[str] = _
         yield from unknown(config, [*known, _ALLOW_MISSING, *also], f"the target {adapter}")
     optional = config.get(_ALLOW_MISSING) or []
     if not isinstance(optional, list) or not all(part in _PARTS for part in optional):
-        yield _ALLOW_MISSING, f"expected a list of {', '.join(_PARTS)}, found {optional!r:.60}"
+        yield _ALLOW_MISSING, f"expected a list of {', '.join(_PARTS)}, found {as_written(optional)}"
     nested: Callable[[Mapping[Any, Any]], Unread] | None = getattr(kind, "unread", None)
     if nested is not None:
         yield from nested(config)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from evalwright.errors import InputError, Problem, TargetError
+from evalwright.files.key_paths import as_written
 from evalwright.files.plain import plain
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
@@ -16,7 +17,6 @@ from evalwright.model.trace import Answer, Output
 from evalwright.processes import CapturedOutput, FinishedCommand, run_command
 from evalwright.session.workspace import workspace_path
 from evalwright.targets.build import optional_parts
-from evalwright.targets.settings import shown_value
 from evalwright.targets.templates import never_filled, template_of
 
 __all__ = ["WORKSPACE", "Command"]
@@ -118,16 +118,19 @@ def _mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Each mistake in the configuration, as its key and what was expected."""
     command = config.get("command")
     if not isinstance(command, list) or not command or not all(map(_is_text, command)) or not command[0]:
-        yield "command", f"'command' must be a list of strings, the program first, found {shown_value(command)}"
+        yield (
+            "command",
+            f"'command' must be a list of strings, the program first, found {as_written(command, nothing='nothing')}",
+        )
     if not _is_text(config.get("cwd") or ""):
-        yield "cwd", f"'cwd' must be the path of a folder, found {shown_value(config['cwd'])}"
+        yield "cwd", f"'cwd' must be the path of a folder, found {as_written(config['cwd'])}"
     yield from _environment_mistakes(config.get("env"))
     if not isinstance(config.get("stdin_template") or "", str):
-        yield "stdin_template", f"'stdin_template' must be a string, found {shown_value(config['stdin_template'])}"
+        yield "stdin_template", f"'stdin_template' must be a string, found {as_written(config['stdin_template'])}"
     if config.get("parse_stdout_as", "text") not in ("text", "json"):
         yield (
             "parse_stdout_as",
-            f"'parse_stdout_as' must be text or json, found {shown_value(config['parse_stdout_as'])}",
+            f"'parse_stdout_as' must be text or json, found {as_written(config['parse_stdout_as'])}",
         )
 
 
@@ -135,13 +138,13 @@ def _environment_mistakes(env: Any) -> Iterator[tuple[str, str]]:
     if env is None:
         return
     if not isinstance(env, dict):
-        yield "env", f"'env' must be a mapping of names to strings, found {shown_value(env)}"
+        yield "env", f"'env' must be a mapping of names to strings, found {as_written(env)}"
         return
     for name, value in env.items():
         if not _is_text(name) or not name or "=" in name:
             yield "env", f"'env' has the name {name!r}: expected a string that is not empty and has no '='"
         elif not _is_text(value):
-            yield f"env.{name}", f"'env': {name} must be a string (quote it), found {type(value).__name__}"
+            yield f"env.{name}", f"'env': {name} must be a string (quote it), found {as_written(value)}"
 
 
 def _is_text(value: Any) -> bool:

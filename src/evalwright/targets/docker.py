@@ -10,6 +10,7 @@ from typing import Annotated
 import msgspec
 
 from evalwright.errors import InputError, Problem
+from evalwright.files.key_paths import as_written
 from evalwright.model.plan import Variant
 from evalwright.processes.ties import tie, untie
 from evalwright.session import environment
@@ -50,7 +51,9 @@ def _service(config: _Config) -> _Container:
     odd = [volume for volume in config.volumes if len(volume.split(":")) not in (2, 3) or not all(volume.split(":"))]
     if odd:
         expected = "expected 'host:container' or 'host:container:mode'"
-        raise InputError([Problem("", f"'volumes': {expected}, found {volume!r}", key="volumes") for volume in odd])
+        raise InputError(
+            [Problem("", f"'volumes': {expected}, found {as_written(volume)}", key="volumes") for volume in odd]
+        )
     return _Container(config)
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Protocol, TypeVar
 import msgspec
 
 from evalwright.errors import AllMistakes, InputError, Problem, in_seconds
+from evalwright.files.key_paths import as_written
 from evalwright.model.plan import Variant
 from evalwright.model.protocols import Target
 from evalwright.model.snapshot import Case
@@ -122,7 +123,7 @@ class Health:
         self._method = method.upper()
         if self._method not in _METHODS or (check is not None and (not path or path.upper() in _METHODS)):
             expected = f"expected a method ({', '.join(_METHODS)}) and a path, such as 'GET /health'"
-            raise InputError(Problem("", f"'healthcheck': {expected}, found {check!r}", key="healthcheck"))
+            raise InputError(Problem("", f"'healthcheck': {expected}, found {as_written(check)}", key="healthcheck"))
         self._path = None if check is None else "/" + path.removeprefix("/")
 
     async def wait(self, port: int, service: Service) -> None:

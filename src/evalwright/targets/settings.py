@@ -9,7 +9,7 @@ import msgspec
 
 from evalwright.errors import InputError, Problem
 
-__all__ = ["settings", "shown_value"]
+__all__ = ["settings"]
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -35,11 +35,6 @@ def settings(kind: type[T], config: Mapping[str, Any]) -> T:
     if problems:
         raise InputError(problems)
     return kind(**values)
-
-
-def shown_value(value: Any) -> str:
-    """What was found in place of something else, with its type; a key without a value counts as missing."""
-    return "nothing" if value is None else f"{type(value).__name__} {value!r:.60}"
 
 
 def _mismatch(key: str, message: str) -> Problem:

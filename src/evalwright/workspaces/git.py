@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.errors import InputError, Problem
+from evalwright.files.key_paths import as_written
 from evalwright.processes import finished
 from evalwright.workspaces.snapshot import Snapshots, folder_named, reads, text_in
 
@@ -51,7 +52,7 @@ def git_workspace(config: Mapping[str, Any], suite_folder: Path) -> GitSnapshots
         problems.append(Problem("", "'branch' needs a 'repo_path'", key="branch"))
     init = config.get("init_git", True)
     if not isinstance(init, bool):
-        problems.append(Problem("", f"'init_git' must be true or false, found {init!r:.60}", key="init_git"))
+        problems.append(Problem("", f"'init_git' must be true or false, found {as_written(init)}", key="init_git"))
     elif copy_from is not None and not init and not (copy_from / ".git").exists():
         problems.append(
             Problem("", f"{str(copy_from)!r} is not a git repository, and 'init_git' is false", key="init_git")

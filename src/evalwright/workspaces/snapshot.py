@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from evalwright.errors import InputError, Problem
+from evalwright.files.key_paths import as_written
 from evalwright.files.paths import named_in
 from evalwright.files.temporary import TemporaryFolder, remove_tree
 from evalwright.model.artifact import Changes
@@ -51,7 +52,7 @@ def text_in(key: str, config: Mapping[str, Any], problems: list[Problem]) -> str
     value = config.get(key)
     if value is None or (isinstance(value, str) and value and "\0" not in value):
         return value
-    problems.append(Problem("", f"{key!r} must be a string, found {value!r:.60}", key=key))
+    problems.append(Problem("", f"{key!r} must be a string, found {as_written(value)}", key=key))
     return None
 
 

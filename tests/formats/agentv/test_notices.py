@@ -205,7 +205,7 @@ def test_an_outcome_that_is_null_leaves_the_place_to_another(folder: Path) -> No
     [
         ({"evalcases": None}, "evalcases: expected a list, found null"),
         ({"cases": []}, "evalcases: expected a list, it is missing: cases has none"),
-        ({"eval_cases": {"a": 1}}, r"evalcases \(here eval_cases\): expected a list, found a mapping"),
+        ({"eval_cases": {"a": 1}}, r"evalcases \(here eval_cases\): expected a list, found {'a': 1}"),
         ({"evalcase": []}, "evalcases: expected a list, it is missing; should 'evalcase' be 'evalcases'"),
     ],
 )

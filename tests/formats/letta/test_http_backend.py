@@ -97,8 +97,8 @@ def test_the_tokens_of_all_replies_are_counted(tmp_path):
     assert (counts, notes) == ((12, 1), None)
 
 
-@pytest.mark.parametrize("wrong", [2.5, -1, True, "many"])
-def test_what_is_no_number_of_tokens_is_noted_and_leaves_no_sum(tmp_path, wrong):
+@pytest.mark.parametrize(("wrong", "shown"), [(2.5, "2.5"), (-1, "-1"), (True, "true"), ("many", "'many'")])
+def test_what_is_no_number_of_tokens_is_noted_and_leaves_no_sum(tmp_path, wrong, shown):
     counts, notes = used(tmp_path, {"prompt_tokens": 5, "completion_tokens": 1}, {"completion_tokens": wrong})
     assert counts == (5, None)
-    assert notes == [f"usage.completion_tokens: expected a whole number from 0 on, found {wrong!r}; left out"]
+    assert notes == [f"usage.completion_tokens: expected a whole number from 0 on, found {shown}; left out"]

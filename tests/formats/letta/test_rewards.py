@@ -118,3 +118,9 @@ def test_a_reward_over_nothing_measured_is_undecided(project):
     suite = SUITE.partition("gate:")[0] + "reward: {kind: metric, metric_key: right}\n"
     outcome = run(project, suite, target="agent.py:raises")
     assert (outcome.exit_code, outcome.summary.gate.undecided) == (3, True)
+
+
+def test_a_key_of_a_reward_that_nothing_reads_is_a_warning(project):
+    outcome = run(project, REWARDED.replace("NAME}", "halved, functon: other}"))
+    [warning] = [line for line in outcome.plan.warnings if "reward" in line]
+    assert warning.endswith('reward.functon  nothing reads this key; did you mean "function"?')

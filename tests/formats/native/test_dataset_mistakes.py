@@ -25,11 +25,11 @@ WRONG_CASES: list[tuple[str, str, list[str]]] = [
     ("{id: b, input: text}", "cases[1].input", ["mapping", "'text'"]),
     ("word", "cases[1]", ["mapping"]),
     ("null", "cases[1]", ["mapping", "null"]),
-    ("{id: b, input: {}, expected: []}", "cases[1].expected", ["mapping", "list"]),
+    ("{id: b, input: {}, expected: []}", "cases[1].expected", ["mapping", "[]"]),
     ("{id: b, input: {}, expected: {must_call_tools: x}}", "cases[1].expected.must_call_tools", ["list"]),
     ("{id: b, input: {}, expected: {must_modify_files: [x, 1]}}", "cases[1].expected.must_modify_files[1]", ["string"]),
     ("{id: b, input: {}, expected: {facts: null}}", "cases[1].expected.facts", ["mapping", "null"]),
-    ("{id: b, input: {}, metadata: {on: x}}", "cases[1].metadata", ["keys must be strings", "True"]),
+    ("{id: b, input: {}, metadata: {on: x}}", "cases[1].metadata", ["keys must be strings", "found true"]),
     ("{id: b, input: {}, tags: x}", "cases[1].tags", ["list"]),
     ("{id: a, input: {}}", "cases[1]", ["duplicate case id 'a'"]),
 ]  # fmt: skip

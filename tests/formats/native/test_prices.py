@@ -45,9 +45,9 @@ def test_a_mistake_is_told_with_its_place(tmp_path, old, new, key, line):
 @pytest.mark.parametrize(
     ("old", "new", "found"),
     [
-        ("10.5", "much", "found str 'much'"),
-        ("10.5", "-1", "found int '-1'"),
-        ('"t1"', "1", "found int '1'; put it in quotes"),
+        ("10.5", "much", "found 'much'"),
+        ("10.5", "-1", "found -1"),
+        ('"t1"', "1", "found 1; put it in quotes"),
     ],
 )
 def test_a_mistake_is_told_with_what_was_found(tmp_path, old, new, found):

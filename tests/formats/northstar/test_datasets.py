@@ -88,10 +88,10 @@ def test_every_problem_of_every_case_is_told_with_its_place(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        ([], "expected an object, found a list"),
-        ({**CASE, "messages": ["hi"]}, "expected an object, found str 'hi'"),
-        ({**CASE, "expected": {"trace": 1}}, "expected an object, found int '1'"),
-        ({**CASE, "expected": {"goal": 1}}, "expected a string, found int '1'; put it in quotes to make it text"),
+        ([], "expected an object, found []"),
+        ({**CASE, "messages": ["hi"]}, "expected an object, found 'hi'"),
+        ({**CASE, "expected": {"trace": 1}}, "expected an object, found 1"),
+        ({**CASE, "expected": {"goal": 1}}, "expected a string, found 1; put it in quotes to make it text"),
     ],
 )
 def test_what_is_of_another_kind_is_told_in_words_of_json(tmp_path: Path, record: Any, message: str) -> None:

@@ -232,7 +232,7 @@ DOUBTS: list[tuple[dict[str, Any], str, str]] = [
     ({"expected": {"contains": [""]}}, "expected.contains", "every answer"),
     ({"expected": {"required_tools": []}}, "expected.required_tools", "every answer"),
     ({"expected": {"contains": "a", "rubric": "be kind"}}, "expected.rubric", "--plan quality"),
-    ({"trace": {"run_id": "r", "runs": 5}}, "trace", "runs: expected a list, found int: the case will be an error"),
+    ({"trace": {"run_id": "r", "runs": 5}}, "trace", "runs: expected a list, found 5: the case will be an error"),
     ({"trace": EXPORT}, "trace.runs[0].names", 'nothing reads this key; did you mean "name"?'),
     ({"input": {"trace": EXPORT}}, "input.trace.runs[0].names", "nothing reads this key"),
     ({"input": {"trace": {"spans": []}}}, "input.trace", "neither a run_id nor a first run with an id"),

@@ -170,7 +170,7 @@ def beforeAll(context):
         ("context['suite']['tests'].append(context); return context", "context is nested deeper than 200 levels"),
         (
             "return {'suite': dict.fromkeys(context['suite'], 5)}",
-            "suite.nunjucksFilters  expected a mapping of names of files, found int '5'",
+            "suite.nunjucksFilters  expected a mapping of names of files, found 5",
         ),
     ],
 )

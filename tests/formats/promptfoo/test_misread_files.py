@@ -33,10 +33,10 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
         (3, "expected an expression of sums"),
         (3, "expected a mapping with name and value, found {'name': 'n'}"),
         (5, "unknown assertion type 'contians'; did you mean \"contains\"?"),
-        (6, "expected a list of assertions, found str"),
+        (6, "expected a list of assertions, found 'nothing'"),
         (7, "an assertion needs a type"),
         (7, "the assertion type 'moderation' is not supported: write the check as javascript or python"),
-        (8, "expected a mapping with a type, found str"),
+        (8, "expected a mapping with a type, found 'contains'"),
         (9, "rows.csv:3: found 3 cells, expected 2, as the header has; a comma within a cell needs quotation marks"),
         (9, "rows.csv:4: found 1 cell, expected 2"),
     ):
@@ -254,3 +254,10 @@ def test_references_that_lead_nowhere_or_to_themselves_are_reported(tmp_path):
         "$ref: '#/a' leads to itself",
         "$ref: there is no '#/gone' in this file",
     ]
+
+
+def test_an_unknown_category_of_factuality_is_named(tmp_path):
+    test = {"vars": {"q": "a"}, "options": {"factuality": {"agree": 1, "agrees": 0}}}
+    path = write(tmp_path, {"prompts": ["{{q}}"], "providers": ["echo"], "tests": [test]})
+    warnings = {warning.key: warning.message for warning in load_suite(path).warnings}
+    assert warnings["tests[0].options.factuality.agrees"] == 'nothing reads this key; did you mean "agree"?'

@@ -54,8 +54,8 @@ def trace(runnable: str, arguments: Path, output: Path) -> int:
 
 
 def _object_in(path: Path) -> dict[str, Any]:
+    from evalwright.files.key_paths import as_written
     from evalwright.files.paths import unreadable
-    from evalwright.formats.shared.findings import kind_found
 
     try:
         content = json.loads(path.read_text("utf-8"))
@@ -64,7 +64,7 @@ def _object_in(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: broken JSON: {error}") from error
     if not isinstance(content, dict):
-        raise ValueError(f"{path}: expected a JSON object, found {kind_found(content, 'an object')}")
+        raise ValueError(f"{path}: expected a JSON object, found {as_written(content, 'an object')}")
     return content
 
 

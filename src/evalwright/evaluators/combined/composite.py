@@ -17,6 +17,7 @@ from evalwright.evaluators.combined.members import (
     member_of,
     total_cost,
 )
+from evalwright.files.key_paths import as_written
 from evalwright.llm.patience import all_given
 from evalwright.model.artifact import Artifact
 from evalwright.model.chat import ChatRequest
@@ -59,7 +60,7 @@ class Composite:
         mistakes = AllMistakes()
         with mistakes:
             if errors not in ("error", "count"):
-                raise InputError(Problem("", f"expected 'error' or 'count', found {errors!r}", key="errors"))
+                raise InputError(Problem("", f"expected 'error' or 'count', found {as_written(errors)}", key="errors"))
         with mistakes:
             if not evaluators:
                 raise InputError(Problem("", "expected at least one member", key="evaluators"))

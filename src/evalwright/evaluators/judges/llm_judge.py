@@ -13,6 +13,7 @@ from evalwright.evaluators.judges.calls import JudgeOutcome, Prompt, ask, cost, 
 from evalwright.evaluators.judges.prompt_data import DATA_RULE, data_blocks, expectation_of, fields_of
 from evalwright.evaluators.judges.verdict import Assertion, Criteria, Rubric, RubricScale, Verdict, needed
 from evalwright.evaluators.judges.votes import Panel, agreeing_share, first_error, majority, panel_problems
+from evalwright.files.key_paths import as_written
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -203,7 +204,7 @@ def _assertion_problems(values: Mapping[str, Any]) -> list[Problem]:
     count, least = len(assertions or ()), needed(rule)
     if least is None:
         expected = ", ".join(map(repr, _RULES))
-        message = f"'pass_when' must be one of {expected}, 'k_of_n=N', found {rule!r}"
+        message = f"'pass_when' must be one of {expected}, 'k_of_n=N', found {as_written(rule)}"
         return [*problems, Problem("", message, key="pass_when")]
     if assertions and not 1 <= least <= count:
         message = f"'pass_when' is {rule!r}, expected a number from 1 to {count}, the number of assertions"

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from evalwright.evaluators.judges.replies import keys_once, number_in, only_object
+from evalwright.files.key_paths import as_written
 
 __all__ = ["Reading", "Scale", "Scoring", "scale_problem"]
 
@@ -40,7 +41,7 @@ def scale_problem(scoring: Scoring) -> str | None:
     if not scoring.max_score > scoring.min_score:
         return "max_score must be greater than min_score"
     if wrong := [key for key in scoring.labels or () if not _is_score(key)]:
-        return f"labels must have scores as keys, found {wrong[0]!r}"
+        return f"labels must have scores as keys, found {as_written(wrong[0])}"
     if scoring.mode == "binary":
         return None  # the verdict decides, whatever its passing score is
     if scoring.passing_score is None:
@@ -196,7 +197,7 @@ def _unfenced(text: str) -> str:
 def _text(fields: dict[str, Any], key: str) -> str:
     value = fields.get(key)
     if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"{key}: expected text that is not blank, found {value!r}")
+        raise ValueError(f"{key}: expected text that is not blank, found {as_written(value)}")
     return value.strip()
 
 
@@ -205,4 +206,4 @@ def _truth(value: Any) -> bool:
         return _TRUTHS[value.strip().lower()]
     if isinstance(value, (bool, int, float)) and value in (0, 1):
         return bool(value)
-    raise ValueError(f"passed: expected true or false, found {value!r}")
+    raise ValueError(f"passed: expected true or false, found {as_written(value)}")

@@ -13,6 +13,7 @@ from evalwright.errors import Problem
 from evalwright.evaluators.combined.banded import banded
 from evalwright.evaluators.onlooker import Onlooker
 from evalwright.evaluators.values.json_text import as_text, loaded_json
+from evalwright.files.key_paths import as_written
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -51,7 +52,7 @@ class TextCheck(Onlooker, frozen=True):
             return []
         if isinstance(flags, str) and (unknown := [letter for letter in flags if letter not in _FLAGS]):
             expected = f"'flags' must be some of {', '.join(_FLAGS)}"
-            return [Problem("", f"{expected}, found {unknown[0]!r}", key="flags")]
+            return [Problem("", f"{expected}, found {as_written(unknown[0])}", key="flags")]
         try:
             compiled_pattern(as_text(value))
         except ValueError as error:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalwright.evaluators.combined.aggregators import AGGREGATORS, MEMBER_RESULTS
+from evalwright.files.key_paths import as_written
 from evalwright.formats.agentv.message_files import Files
 from evalwright.formats.agentv.notes import Notes
 from evalwright.formats.agentv.prompts import missing_file, text_or_file
@@ -24,7 +25,7 @@ def read_aggregator(
     if written is None:
         return {}
     if not isinstance(written, dict):
-        report(place, f"aggregator: expected a mapping with a type, found {written!r}")
+        report(place, f"aggregator: expected a mapping with a type, found {as_written(written)}")
         return {}
     kind = str(written.get("type", "")).replace("-", "_")
     kind = NEWER_AGGREGATORS.get(kind, kind)
@@ -45,7 +46,7 @@ def read_aggregator(
 
 def _prompt(written: Any, place: str, files: Files, report: Notes) -> str:
     if not isinstance(written, str) or not written.strip():
-        report(place, f"prompt: expected a text or the name of a file, found {written!r}")
+        report(place, f"prompt: expected a text or the name of a file, found {as_written(written)}")
         return ""
     path, text = (None, written) if "\n" in written else text_or_file(written, place, files, report)
     if path is None and (problem := missing_file(written, files)):

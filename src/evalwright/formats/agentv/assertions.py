@@ -11,6 +11,7 @@ from evalwright.evaluators.build import build_evaluator, config_doubts
 from evalwright.evaluators.tools.trajectory import TrajectoryCall
 from evalwright.evaluators.values.field_accuracy import Field
 from evalwright.files.boundary import OutsideError
+from evalwright.files.key_paths import as_written
 from evalwright.files.numbers import is_number
 from evalwright.formats.agentv.aggregators import read_aggregator
 from evalwright.formats.agentv.booleans import boolean_mistake, meant
@@ -76,7 +77,7 @@ class Evaluators:
     def read(self, raw: Any, place: str, report: Notes, *, named: bool = True) -> list[Spec]:
         """The specs of a list. Without `named` (an `assert` list), names are generated, and strings are rubrics."""
         if not isinstance(raw, list):
-            report(place, f"expected a list of evaluators, found {type(raw).__name__}")
+            report(place, f"expected a list of evaluators, found {as_written(raw)}")
             return []
         specs = []
         entries = [*with_templates(raw, place, self._files, self._put, report)]
@@ -90,7 +91,7 @@ class Evaluators:
                 if spec is not None:
                     specs.append(spec)
             elif named or not isinstance(item, str):
-                report(at, f"expected a mapping, found {type(item).__name__}")
+                report(at, f"expected a mapping, found {as_written(item)}")
             elif not item.strip():
                 report.warn(at, "a criterion without text is left out")
         for name, count in Counter(spec["name"] for spec in specs).items():
@@ -164,7 +165,7 @@ class Evaluators:
         settings = {newer.get(key, key): value for key, value in own_keys.items()}
         own = settings.pop("config", None) or {}
         if not isinstance(own, dict):
-            report(f"{place}.config", f"config of {name!r}: expected a mapping, found {own!r}")
+            report(f"{place}.config", f"config of {name!r}: expected a mapping, found {as_written(own)}")
             return None
         config = {**{str(key): value for key, value in own.items()}, **settings}
         if kind == "tool_trajectory":
@@ -201,7 +202,7 @@ class Evaluators:
 
     def _work_folder(self, named: Any, place: str, report: Notes) -> str | None:
         if not isinstance(named, str):
-            report(place, f"cwd: expected the name of a folder, found {named!r}")
+            report(place, f"cwd: expected the name of a folder, found {as_written(named)}")
             return None
         try:
             folder = self._files.folder(named)
@@ -251,7 +252,7 @@ class Evaluators:
         key = "target" if "target" in raw else "provider"
         target = raw.get(key)
         if target is not None and not isinstance(target, str):
-            report(f"{place}.{key}", f"{key}: expected the name of a target, found {target!r}")
+            report(f"{place}.{key}", f"{key}: expected the name of a target, found {as_written(target)}")
         elif target is not None:
             config["target"] = target
             try:
@@ -261,7 +262,7 @@ class Evaluators:
                 report(f"{place}.{key}", error.listed[0].message)
         settings: Any = {} if raw.get("config") is None else raw["config"]
         if not isinstance(settings, dict):
-            report(f"{place}.config", f"config: expected a mapping, found {settings!r}")
+            report(f"{place}.config", f"config: expected a mapping, found {as_written(settings)}")
             settings = {}
         if "prompt_command" in config:
             config["prompt_config"] = {**settings, **config.get("prompt_config", {})}
@@ -313,7 +314,7 @@ class Evaluators:
         """The score that an evaluator needs if it is `required`: its `min_score`, or the passing score."""
         value, least = raw.get("required"), raw.get("min_score")
         if least is not None and not _is_share(least):
-            report(f"{place}.min_score", f"min_score: expected a number above 0 and up to 1, found {least!r}")
+            report(f"{place}.min_score", f"min_score: expected a number above 0 and up to 1, found {as_written(least)}")
             least = None
         if value is None or value is False:
             if least is not None:
@@ -324,7 +325,7 @@ class Evaluators:
         if _is_share(value):
             return float(least or value)
         expected = "true or a number above 0 and up to 1"
-        report(f"{place}.required", f"required: expected {expected}, found {value!r}{meant(value)}")
+        report(f"{place}.required", f"required: expected {expected}, found {as_written(value)}{meant(value)}")
         return None
 
     def _built(self, spec: Spec, place: str, report: Notes) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from evalwright.files.key_paths import as_written
+
 __all__ = ["boolean_mistake", "meant"]
 
 _WORDS = {"yes": "true", "no": "false", "on": "true", "off": "false"}
@@ -14,7 +16,7 @@ def boolean_mistake(key: str, value: Any) -> str:
     """What is wrong with the value of a boolean key, if one is given; empty if nothing is."""
     if value is None or isinstance(value, bool):
         return ""
-    return f"{key}: expected true or false, found {value!r}{meant(value)}"
+    return f"{key}: expected true or false, found {as_written(value)}{meant(value)}"
 
 
 def meant(value: Any) -> str:

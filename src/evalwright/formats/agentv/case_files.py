@@ -15,7 +15,7 @@ from evalwright.errors import InputError, Problem
 from evalwright.files import yaml
 from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.files.jsonl import exact, lines_of
-from evalwright.files.key_paths import steps_of
+from evalwright.files.key_paths import as_written, steps_of
 from evalwright.files.paths import near_file
 
 __all__ = ["LISTS", "SCHEME", "CasePlace", "cases_in_files", "names_cases"]
@@ -131,7 +131,7 @@ def _cases_in_folders(
             raise InputError(Problem(str(path), str(error), line, key)) from None
         document = yaml.load(file, "yaml12")
         if not isinstance(document.value, dict):
-            raise InputError(Problem(str(file), f"expected one case, found {type(document.value).__name__}"))
+            raise InputError(Problem(str(file), f"expected one case, found {as_written(document.value)}"))
         case = {"id": file.parent.name, **document.value}
         if "workspace" not in case and os.path.isdir(file.parent / "workspace"):
             case["workspace"] = {"template": str(file.parent / "workspace")}
@@ -157,6 +157,6 @@ def _cases_in_yaml(file: Path) -> Iterator[tuple[Any, CasePlace]]:
         at = next(((key,) for key in LISTS if isinstance(value.get(key), list)), ())
         value = value[at[0]] if at else value
     if not isinstance(value, list):
-        raise InputError(Problem(str(file), f"expected a list of cases, found {type(value).__name__}"))
+        raise InputError(Problem(str(file), f"expected a list of cases, found {as_written(value)}"))
     for i, case in enumerate(value):
         yield case, CasePlace(file, document, (*at, i))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from evalwright.files.key_paths import as_written
 from evalwright.formats.agentv.conversations import TURN_KEYS
 from evalwright.formats.agentv.detection import OUTCOMES
 from evalwright.formats.agentv.notes import Notes
@@ -73,7 +74,7 @@ def warn_of_unused(raw: Mapping[Any, Any], execution: Mapping[Any, Any], report:
     """Warn of values of another type than expected, and of keys beside others that say the same."""
     for key, (kind, wanted) in _DESCRIBING.items():
         if raw.get(key) is not None and not isinstance(raw[key], kind):
-            report.warn(key, f"{key} is not used: expected {wanted}, found {raw[key]!r}")
+            report.warn(key, f"{key} is not used: expected {wanted}, found {as_written(raw[key])}")
     for place, message in strange_texts("tags", raw.get("tags")):
         report.warn(place, message)
     for keys in _SAME:

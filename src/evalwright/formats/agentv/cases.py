@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.bulk import collector_paused
+from evalwright.files.key_paths import as_written
 from evalwright.formats.agentv.assertions import Evaluators
 from evalwright.formats.agentv.booleans import boolean_mistake
 from evalwright.formats.agentv.case_keys import (
@@ -125,7 +126,7 @@ class Cases:
 
     def _valid_case(self, raw: Any, case_id: str, report: Notes) -> ForeignCase:
         if not isinstance(raw, dict):
-            report("", f"expected a mapping, found {type(raw).__name__}")
+            report("", f"expected a mapping, found {as_written(raw)}")
             return ForeignCase(id=case_id, input="")
         if not isinstance(raw.get("id"), str) or not raw["id"].strip():
             report("id", f"id: expected text that is not empty, {_found_text(raw, ['id'])}")
@@ -142,7 +143,7 @@ class Cases:
             report(key, f"{key}: expected text that is not empty, {_found_text(raw, OUTCOMES)}")
         execution = {} if raw.get("execution") is None else raw["execution"]
         if not isinstance(execution, dict):
-            report("execution", f"execution: expected a mapping, found {execution!r}")
+            report("execution", f"execution: expected a mapping, found {as_written(execution)}")
             execution = {}
         report.unknown_keys("", raw, CASE_KEYS)
         report.unknown_keys("execution", execution, EXECUTION_KEYS, OF_PROGRAMS)
@@ -236,7 +237,8 @@ class Cases:
         timeout = self._file.timeout_seconds if timeout is None else timeout
         if timeout is not None:
             if above_zero(timeout) is None:
-                report("execution.timeout_seconds", f"timeout_seconds: expected a number above 0, found {timeout!r}")
+                message = f"timeout_seconds: expected a number above 0, found {as_written(timeout)}"
+                report("execution.timeout_seconds", message)
             else:
                 overrides["timeout_seconds"] = timeout
         if (least := execution.get("threshold")) is not None:
@@ -245,13 +247,14 @@ class Cases:
                 if share == 0:
                     report.warn("execution.threshold", f"threshold: {REACHED_BY_ALL}")
             else:
-                report("execution.threshold", f"threshold: expected a number from 0 to 1, found {least!r}")
+                report("execution.threshold", f"threshold: expected a number from 0 to 1, found {as_written(least)}")
         listed, targets = execution.get("targets"), self._defaults.targets
         own = first_target(execution)
         if listed is not None and (own is None or len(listed) > 1):
             message = "the first of a list of names" if own is None else repr(own)
             report.warn(
-                "execution.targets", f"targets: a case is evaluated with one target, {message}; found {listed!r}"
+                "execution.targets",
+                f"targets: a case is evaluated with one target, {message}; found {as_written(listed)}",
             )
         target = self._defaults.target or own or execution.get("target")
         if targets is None:
@@ -344,4 +347,4 @@ def _text(value: Any) -> str | None:
 
 def _found_text(raw: Mapping[Any, Any], names: Sequence[str]) -> str:
     """What the first of these keys that is there has."""
-    return next((f"found {raw[name]!r}" for name in names if name in raw), "it is missing")
+    return next((f"found {as_written(raw[name])}" for name in names if name in raw), "it is missing")

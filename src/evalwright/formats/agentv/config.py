@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files import yaml
+from evalwright.files.key_paths import as_written
 
 __all__ = ["CONFIG_KEYS", "Config", "config_file", "read_project_config"]
 
@@ -42,11 +43,13 @@ def read_project_config(path: Path) -> Config:
 
     def wrong(place: tuple[str, ...], expected: str, value: Any) -> None:
         key = ".".join(place)
-        problems.append(Problem(str(path), f"{key}: expected {expected}, found {value!r}", document.line(place), key))
+        problems.append(
+            Problem(str(path), f"{key}: expected {expected}, found {as_written(value)}", document.line(place), key)
+        )
 
     values = {} if document.value is None else document.value
     if not isinstance(values, dict):
-        raise InputError(Problem(str(path), f"expected a mapping, found {type(values).__name__}"))
+        raise InputError(Problem(str(path), f"expected a mapping, found {as_written(values)}"))
     defaults = {} if values.get("defaults") is None else values["defaults"]
     if not isinstance(defaults, dict):
         wrong(("defaults",), "a mapping", defaults)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from evalwright.files.key_paths import as_written
 from evalwright.formats.agentv.assertions import Evaluators
 from evalwright.formats.agentv.exchange import PromptRequest, ProviderReply
 from evalwright.formats.agentv.message_files import Files
@@ -43,16 +44,16 @@ def read_turns(
 ) -> tuple[dict[str, Any], Spec]:
     """What systems are asked turn by turn, and the evaluator of all turns; `whole` judges the conversation."""
     if raw.get("mode") not in (None, "conversation"):
-        report("mode", f"mode: expected 'conversation', found {raw['mode']!r}")
+        report("mode", f"mode: expected 'conversation', found {as_written(raw['mode'])}")
     turns, listed = raw.get("turns"), []
     if not isinstance(turns, list) or not turns:
-        report("turns", f"turns: a conversation needs a list of at least one turn, found {turns!r}")
+        report("turns", f"turns: a conversation needs a list of at least one turn, found {as_written(turns)}")
         turns = []
     requests = []
     for i, turn in enumerate(turns):
         place = f"turns[{i}]"
         if not isinstance(turn, dict):
-            report(place, f"{place}: expected a mapping with an 'input', found {turn!r}")
+            report(place, f"{place}: expected a mapping with an 'input', found {as_written(turn)}")
             continue
         report.unknown_keys(place, turn, OF_TURN)
         if turn.get("input") in (None, "", []):
@@ -70,7 +71,7 @@ def read_turns(
     aggregation = _one_of(raw, "aggregation", TURN_AGGREGATIONS, report)
     size = raw.get("window_size")
     if size is not None and (type(size) is not int or size < 1):
-        report("window_size", f"window_size: expected a whole number of at least 1, found {size!r}")
+        report("window_size", f"window_size: expected a whole number of at least 1, found {as_written(size)}")
     config: dict[str, Any] = {"turns": listed, "aggregation": aggregation}
     if _one_of(raw, "on_turn_failure", AFTER_FAILURE, report) == "stop":
         config |= {"stop": True, "threshold": evaluators.required}
@@ -83,7 +84,7 @@ def read_turns(
 def _one_of(raw: Mapping[str, Any], key: str, choices: Sequence[str], report: Notes) -> str:
     value = raw.get(key, choices[0])
     if value not in choices:
-        report(key, f"{key}: expected one of {', '.join(choices)}, found {value!r}")
+        report(key, f"{key}: expected one of {', '.join(choices)}, found {as_written(value)}")
     return str(value)
 
 

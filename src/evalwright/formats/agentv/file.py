@@ -13,10 +13,10 @@ from typing import Any
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files import yaml
 from evalwright.files.jsonl import exact, lines_of
+from evalwright.files.key_paths import as_written
 from evalwright.files.numbers import is_number
 from evalwright.formats.agentv.case_files import CasePlace, cases_in_files, names_cases
 from evalwright.formats.agentv.notes import OF_FILE
-from evalwright.formats.shared.findings import kind_found
 from evalwright.formats.shared.isolation import OF_PROGRAMS, isolating, refusal
 
 __all__ = [
@@ -161,12 +161,12 @@ class EvalFile:
             "trials": (self.trials, "{count: a number of at least 1}"),
         }
         messages += [
-            (f"execution.{key}", f"{key}: expected {expected}, found {self.execution[key]!r}")
+            (f"execution.{key}", f"{key}: expected {expected}, found {as_written(self.execution[key])}")
             for key, (used, expected) in values.items()
             if self.execution.get(key) is not None and used is None
         ]
         if self.head.get("execution") is not None and not isinstance(self.head["execution"], dict):
-            messages.append(("execution", f"execution: expected a mapping, found {self.head['execution']!r}"))
+            messages.append(("execution", f"execution: expected a mapping, found {as_written(self.head['execution'])}"))
         if messages:
             places = [Problem(str(self.head_path), message, self.head_line(key), key) for key, message in messages]
             raise InputError(map(_with_line, places))
@@ -246,7 +246,7 @@ def _with_line(problem: Problem) -> Problem:
 def _yaml(path: Path, allowed: Sequence[Path]) -> EvalFile:
     document = yaml.load(path, "yaml12")
     if not isinstance(document.value, dict):
-        found = "the file is empty" if document.value is None else f"found {type(document.value).__name__}"
+        found = "the file is empty" if document.value is None else f"found {as_written(document.value)}"
         raise InputError(Problem(str(path), f"{found}, expected a mapping with 'evalcases'"))
     if not any(key in document.value for key in CASE_LISTS) and any(key in document.value for key in OF_NEXT):
         return EvalFile(
@@ -265,7 +265,7 @@ def _yaml(path: Path, allowed: Sequence[Path]) -> EvalFile:
             document.value,
         )  # fmt: skip
     if not isinstance(cases, list):
-        found = f"found {kind_found(cases)}" if key in document.value else _similar_key(document.value)
+        found = f"found {as_written(cases)}" if key in document.value else _similar_key(document.value)
         named = key if key == CASE_LISTS[0] else f"{CASE_LISTS[0]} (here {key})"
         raise InputError(Problem(str(path), f"{named}: expected a list, {found}", document.line((key,)), key))
     head = {str(name): value for name, value in document.value.items() if name != key}
@@ -301,9 +301,7 @@ def _json_lines(path: Path) -> EvalFile:
             problems.append(Problem(str(path), f"line {number}: malformed JSON: {error}", number))
             continue
         if not isinstance(case, dict):
-            problems.append(
-                Problem(str(path), f"line {number}: expected an object, found {type(case).__name__}", number)
-            )
+            problems.append(Problem(str(path), f"line {number}: expected an object, found {as_written(case)}", number))
         cases.append(case)
         lines.append(number)
     if problems:
@@ -312,7 +310,7 @@ def _json_lines(path: Path) -> EvalFile:
     document = yaml.load(sidecar, "yaml12") if os.path.isfile(sidecar) else yaml.Document(str(sidecar), {})
     head = document.value or {}
     if not isinstance(head, dict):
-        raise InputError(Problem(str(sidecar), f"expected a mapping, found {type(head).__name__}"))
+        raise InputError(Problem(str(sidecar), f"expected a mapping, found {as_written(head)}"))
     return EvalFile(
         path, cases, head, lambda i, _inside: lines[i], sidecar, lambda name: document.line(_steps(name)), document=head
     )

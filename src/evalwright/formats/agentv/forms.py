@@ -11,6 +11,7 @@ from typing import IO, Any
 from evalwright.errors import FirstProblems, InputError, Problem
 from evalwright.files import yaml
 from evalwright.files.jsonl import lines_of
+from evalwright.files.key_paths import as_written
 from evalwright.formats.agentv.detection import first_line, is_case
 from evalwright.formats.agentv.file import read_file
 from evalwright.formats.shared.output import OutputFolder
@@ -84,7 +85,7 @@ def _to_lines(source: Path, target: Path, output: OutputFolder, report: ReportPr
     read = read_file(source)
     if strange := [i for i, case in enumerate(read.cases) if not isinstance(case, dict)]:
         raise InputError(
-            [read.problem(i, "", "", f"expected a mapping, found {type(read.cases[i]).__name__}") for i in strange]
+            [read.problem(i, "", "", f"expected a mapping, found {as_written(read.cases[i])}") for i in strange]
         )
     named = _head_with_name(read.head, source, target)
     with_sidecar = target.with_suffix(".yaml")
@@ -127,7 +128,7 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         if isinstance(row, dict):
             yield number, row
         else:
-            problems.add(Problem(str(path), f"expected an object, found {type(row).__name__}", number))
+            problems.add(Problem(str(path), f"expected an object, found {as_written(row)}", number))
     problems.refuse()
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from evalwright.errors import Problem, did_you_mean
+from evalwright.files.key_paths import as_written
 from evalwright.formats.agentv.case_keys import strange_texts
 from evalwright.formats.agentv.file import CASE_LISTS, EXECUTION, HEAD, MOST_WORKERS, TRIALS, EvalFile
 from evalwright.formats.agentv.vocabulary import ALIASES
@@ -66,13 +67,16 @@ def _doubts_about_values(file: EvalFile) -> Iterator[tuple[str, str]]:
     for key, (kind, expected) in _TYPES.items():
         value = _value(file, key)
         if value is not None and not isinstance(value, kind):
-            yield key, f"{key} is not used: expected {expected}, found {value!r}"
+            yield key, f"{key} is not used: expected {expected}, found {as_written(value)}"
         if kind is list:
             yield from strange_texts(key, value)
     implicit = file.head.get("evaluator")
     written = str(implicit).replace("-", "_")
     if implicit is not None and ALIASES.get(written, written) != "llm_judge":
-        yield "evaluator", f"evaluator is not used: cases without evaluators have an llm_judge, found {implicit!r}"
+        yield (
+            "evaluator",
+            f"evaluator is not used: cases without evaluators have an llm_judge, found {as_written(implicit)}",
+        )
 
 
 def _doubts_about_repeats(file: EvalFile) -> Iterator[tuple[str, str]]:
@@ -106,7 +110,7 @@ def _doubts_about_execution(file: EvalFile) -> Iterator[tuple[str, str]]:
     }
     for key, (used, expected) in values.items():
         if execution.get(key) is not None and used is None:
-            yield f"execution.{key}", f"{key} is not used: expected {expected}, found {execution[key]!r}"
+            yield f"execution.{key}", f"{key} is not used: expected {expected}, found {as_written(execution[key])}"
     trials = execution.get("trials")
     if isinstance(trials, dict) and trials.get("strategy") is not None:
         message = "strategy is not used: each trial has a verdict of its own, and the summary has pass@k and pass^k"

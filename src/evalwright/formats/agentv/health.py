@@ -9,6 +9,7 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 from evalwright.errors import InputError, Problem, TargetError
+from evalwright.files.key_paths import as_written
 from evalwright.processes import FinishedCommand, run_command
 from evalwright.session import environment
 
@@ -59,7 +60,9 @@ class HealthCheck:
         limit = settings.get("timeout_seconds", _PATIENCE)
         if not isinstance(what, str) or not what or not isinstance(limit, (int, float)) or limit <= 0:
             expected = "{url: ...} or {command: ...}, with timeout_seconds above 0"
-            raise refused("healthcheck", f"healthcheck of {target.get('name')!r}: expected {expected}, found {raw!r}")
+            raise refused(
+                "healthcheck", f"healthcheck of {target.get('name')!r}: expected {expected}, found {as_written(raw)}"
+            )
         if settings["type"] == "http" and not what.startswith(("http://", "https://")):
             raise refused("healthcheck", f"healthcheck of {target.get('name')!r}: {what!r} is not an HTTP address")
         cwd = settings.get("cwd", target.get("cwd")) or "."

@@ -9,6 +9,7 @@ from evalwright.errors import Problem
 from evalwright.evaluators.code.judge import asserted, printed
 from evalwright.evaluators.code.payload import judge_payload
 from evalwright.evaluators.combined.banded import banded
+from evalwright.files.key_paths import as_written
 from evalwright.formats.agentv.judge_calls import NoReply, TargetJudge, UnreadableReply, reply_object
 from evalwright.formats.agentv.judge_prompts import DEFAULT_PROMPT, filled_prompt, prompt_values
 from evalwright.model.result import Evaluation
@@ -180,7 +181,7 @@ def _read_score(text: str) -> tuple[float, list[str], list[str], str]:
     reply = reply_object(text)
     score = reply.get("score")
     if isinstance(score, bool) or not isinstance(score, (int, float)) or not 0 <= score <= 1:
-        raise UnreadableReply(f"score: expected a number from 0 to 1, found {score!r}")
+        raise UnreadableReply(f"score: expected a number from 0 to 1, found {as_written(score)}")
     reasoning = reply.get("reasoning", "")
     if not isinstance(reasoning, str):
         raise UnreadableReply("reasoning: expected text")

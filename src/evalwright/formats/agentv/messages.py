@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalwright.files.images import is_image
+from evalwright.files.key_paths import as_written
 from evalwright.formats.agentv.message_files import Files, value_of
 from evalwright.formats.agentv.notes import Notes
-from evalwright.formats.shared.findings import kind_found
 
 __all__ = ["BLOCKS", "ROLES", "called_name", "checked_messages", "expected_messages"]
 
@@ -32,7 +32,7 @@ def checked_messages(raw: Any, place: str, files: Files, report: Notes) -> list[
     if isinstance(raw, dict):
         raw = [raw if "role" in raw else {"role": "user", "content": raw}]
     if not isinstance(raw, list):
-        report(place, f"expected text or a list of messages, found {kind_found(raw, nothing='nothing')}")
+        report(place, f"expected text or a list of messages, found {as_written(raw, nothing='nothing')}")
         return []
     if not raw:
         report(place, "expected at least one message, found an empty list")
@@ -73,7 +73,7 @@ def _with_text(block: dict[str, Any], files: Files) -> dict[str, Any]:
 
 def _message(raw: Any, place: str, files: Files, report: Notes) -> dict[str, Any]:
     if not isinstance(raw, dict):
-        report(place, f"expected a mapping, found {kind_found(raw, nothing='nothing')}")
+        report(place, f"expected a mapping, found {as_written(raw, nothing='nothing')}")
         return {"role": "user", "content": ""}
     if raw.get("role") not in ROLES:
         report(f"{place}.role", f"unknown role {raw.get('role')!r}, expected one of {', '.join(ROLES)}")
@@ -89,7 +89,7 @@ def _message(raw: Any, place: str, files: Files, report: Notes) -> dict[str, Any
     elif not isinstance(content, (str, dict)) and not (isinstance(calls, list) and calls):
         report(
             f"{place}.content",
-            f"content: expected text, a list of blocks or an object, found {kind_found(content, nothing='nothing')}",
+            f"content: expected text, a list of blocks or an object, found {as_written(content, nothing='nothing')}",
         )
     if isinstance(content, str):
         _warn_of_marker(content, f"{place}.content", report)
@@ -98,14 +98,14 @@ def _message(raw: Any, place: str, files: Files, report: Notes) -> dict[str, Any
 
 def _check_calls(calls: Any, place: str, report: Notes) -> None:
     if not isinstance(calls, list):
-        report(place, f"tool_calls: expected a list of calls, found {kind_found(calls, nothing='nothing')}")
+        report(place, f"tool_calls: expected a list of calls, found {as_written(calls, nothing='nothing')}")
         return
     for i, call in enumerate(calls):
         if not isinstance(call, dict) or not called_name(call):
             expected = "{tool, input} or {function: {name, arguments}}"
             report(
                 f"{place}[{i}]",
-                f"tool_calls: expected a call as {expected}, found {kind_found(call, nothing='nothing')}",
+                f"tool_calls: expected a call as {expected}, found {as_written(call, nothing='nothing')}",
             )
 
 
@@ -125,7 +125,7 @@ def _warn_of_marker(text: str, place: str, report: Notes) -> None:
 def _check_block(block: Any, place: str, files: Files, report: Notes) -> None:
     if not isinstance(block, dict):
         report(
-            place, f"content: expected a block with 'type' and 'value', found {kind_found(block, nothing='nothing')}"
+            place, f"content: expected a block with 'type' and 'value', found {as_written(block, nothing='nothing')}"
         )
         return
     if "type" not in block and "role" not in block:

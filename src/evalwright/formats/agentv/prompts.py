@@ -9,6 +9,7 @@ from typing import Any
 
 from evalwright.errors import did_you_mean
 from evalwright.files.boundary import OutsideError
+from evalwright.files.key_paths import as_written
 from evalwright.formats.agentv.message_files import Files
 from evalwright.formats.agentv.notes import Notes
 
@@ -34,12 +35,12 @@ def prompt_config(written: Any, place: str, files: Files, report: Notes, *, newe
     if isinstance(written, str):
         return _prompt(written, place, files, report, newer)
     if not isinstance(written, dict):
-        report(place, f"prompt: expected text or {{command: [...]}}, found {type(written).__name__}")
+        report(place, f"prompt: expected text or {{command: [...]}}, found {as_written(written)}")
         return {}
     report.unknown_keys(place, written, ("command", "script", "config"))
     command = written.get("script") if written.get("command") is None else written["command"]
     if not isinstance(command, list) or not command or not all(isinstance(word, str) and word for word in command):
-        report(place, f"prompt.command: expected a list of texts with at least one, found {command!r}")
+        report(place, f"prompt.command: expected a list of texts with at least one, found {as_written(command)}")
         return {}
     config = written.get("config")
     return _program(command, place, files, report) | ({"prompt_config": config} if isinstance(config, dict) else {})

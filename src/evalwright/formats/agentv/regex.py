@@ -9,6 +9,7 @@ import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.combined.banded import banded
+from evalwright.files.key_paths import as_written
 from evalwright.formats.shared.javascript.characters import InvalidPattern
 from evalwright.formats.shared.javascript.patterns import pattern_of
 from evalwright.formats.shared.javascript.regular_expressions import InvalidFlags
@@ -37,7 +38,7 @@ class JavaScriptRegex(msgspec.Struct, frozen=True):
             pattern_of(value, flags)
         except InvalidFlags:
             expected = "expected some of d, g, i, m, s, u, v and y, each once, and not both u and v"
-            return [Problem("", f"flags: {expected}, found {flags!r:.40}", key="flags")]
+            return [Problem("", f"flags: {expected}, found {as_written(flags)}", key="flags")]
         except InvalidPattern as error:
             return [Problem("", f"'value' is not a regular expression of JavaScript: {error}", key="value")]
         return []

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.jsonl import lines_of
+from evalwright.files.key_paths import as_written
 
 __all__ = ["read_scores"]
 
@@ -29,7 +30,7 @@ def read_scores(path: Path) -> tuple[dict[str, float], int]:
         if not isinstance(named, str):
             problems.append(Problem(str(path), "eval_id: expected a text", number, "eval_id"))
         elif isinstance(score, bool) or not isinstance(score, (int, float)) or not math.isfinite(score):
-            problems.append(Problem(str(path), f"score: expected a number, found {score!r}", number, "score"))
+            problems.append(Problem(str(path), f"score: expected a number, found {as_written(score)}", number, "score"))
         else:
             scores[named] = score
     if problems:

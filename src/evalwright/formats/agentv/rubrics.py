@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from evalwright.files.key_paths import as_written
 from evalwright.files.numbers import is_number
 from evalwright.formats.agentv.booleans import meant
 from evalwright.formats.agentv.notes import Notes
@@ -90,7 +91,7 @@ def _with_operator(raw: dict[str, Any], place: str, item_id: str, report: Notes)
     operator = raw.get("operator", "correctness")
     if not isinstance(operator, str) or operator not in RUBRIC_OPERATORS:
         known = " or ".join(RUBRIC_OPERATORS)
-        report(f"{place}.operator", f"rubric {item_id!r}: operator: expected {known}, found {operator!r}")
+        report(f"{place}.operator", f"rubric {item_id!r}: operator: expected {known}, found {as_written(operator)}")
         return ""
     return RUBRIC_OPERATORS[operator] + (_text(raw) or "")
 
@@ -98,7 +99,9 @@ def _with_operator(raw: dict[str, Any], place: str, item_id: str, report: Notes)
 def _weight(value: Any, place: str, item_id: str, report: Notes) -> float:
     sound = is_number(value) and math.isfinite(value) and value >= 0
     if not sound:
-        report(f"{place}.weight", f"rubric {item_id!r}: expected a weight that is not negative, found {value!r}")
+        report(
+            f"{place}.weight", f"rubric {item_id!r}: expected a weight that is not negative, found {as_written(value)}"
+        )
         return 1.0
     return float(value)
 
@@ -106,7 +109,10 @@ def _weight(value: Any, place: str, item_id: str, report: Notes) -> float:
 def _is_required(value: Any, place: str, item_id: str, report: Notes) -> bool:
     if isinstance(value, bool):
         return value
-    report(f"{place}.required", f"rubric {item_id!r}: required: expected true or false, found {value!r}{meant(value)}")
+    report(
+        f"{place}.required",
+        f"rubric {item_id!r}: required: expected true or false, found {as_written(value)}{meant(value)}",
+    )
     return False
 
 
@@ -118,7 +124,10 @@ def _least(raw: dict[str, Any], place: str, item_id: str, report: Notes) -> floa
             continue
         number = is_number(value)
         if not number or not 0 <= value <= top or (top == TOP and value != int(value)):
-            report(f"{place}.{key}", f"rubric {item_id!r}: {key}: expected a number from 0 to {top}, found {value!r}")
+            report(
+                f"{place}.{key}",
+                f"rubric {item_id!r}: {key}: expected a number from 0 to {top}, found {as_written(value)}",
+            )
             return None
         return float(value) * TOP / top
     return None

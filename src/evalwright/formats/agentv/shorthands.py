@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalwright.errors import Problem
+from evalwright.files.key_paths import as_written
 from evalwright.files.masker import may_be_secret
 from evalwright.formats.agentv.notes import OF_FILE, Notes
 from evalwright.session import hide
@@ -112,7 +113,7 @@ def with_files(written: Any, shared: Any, own: Any, report: Notes) -> Any:
     if listed is None:
         return written
     if not isinstance(listed, list) or not all(isinstance(name, str) and name for name in listed):
-        report(key, f"input_files: expected a list of paths, found {listed!r}")
+        report(key, f"input_files: expected a list of paths, found {as_written(listed)}")
         return written
     blocks = [{"type": "file", "value": name} for name in listed]
     if not blocks:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from evalwright.files.key_paths import as_written
 from evalwright.files.numbers import is_number
 from evalwright.formats.agentv.notes import OF_FILE, Notes
 
@@ -40,7 +41,9 @@ def weight_in(raw: Mapping[str, Any], place: str, name: str, report: Notes) -> f
     weight = raw.get("weight", 1.0)
     sound = is_number(weight)
     if not sound or not math.isfinite(weight) or weight < 0:
-        report(f"{place}.weight", f"weight of {name!r}: expected a number that is not negative, found {weight!r}")
+        report(
+            f"{place}.weight", f"weight of {name!r}: expected a number that is not negative, found {as_written(weight)}"
+        )
         return 1.0
     return float(weight)
 

@@ -14,7 +14,7 @@ from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files import yaml
 from evalwright.files.credentials import credentials
 from evalwright.files.dotenv import is_address
-from evalwright.files.key_paths import steps_of
+from evalwright.files.key_paths import as_written, steps_of
 from evalwright.files.masker import may_be_secret
 from evalwright.formats.agentv.booleans import boolean_mistake
 from evalwright.formats.agentv.target_keys import (
@@ -199,7 +199,7 @@ class _Reading:
         name = raw.get("name") if isinstance(raw, dict) else None
         if not isinstance(raw, dict) or not isinstance(name, str) or not name:
             found = ("name", "name: a target needs a name")
-            strange = ("", f"expected a mapping, found {type(raw).__name__}")
+            strange = ("", f"expected a mapping, found {as_written(raw)}")
             self.problems.append(self._problem(i, *(found if isinstance(raw, dict) else strange)))
             return
         first, self._numbers[name] = self._numbers.get(name), i
@@ -269,7 +269,7 @@ def _mistakes(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if raw.get("use_target") is not None:
         return
     if not isinstance(provider, str):
-        found = "" if provider is None else f", found {provider!r}"
+        found = "" if provider is None else f", found {as_written(provider)}"
         yield "provider", f"provider: target {name!r} needs a provider{found}"
     elif provider_in(raw) not in (*PROVIDERS, *_OTHERS):
         near = did_you_mean(provider, PROVIDERS)

@@ -9,6 +9,7 @@ from typing import Any
 from evalwright.errors import InputError
 from evalwright.files import yaml
 from evalwright.files.boundary import OutsideError
+from evalwright.files.key_paths import as_written
 from evalwright.formats.agentv.message_files import Files
 from evalwright.formats.agentv.notes import Notes
 from evalwright.formats.agentv.shorthands import Environment
@@ -47,7 +48,7 @@ def with_templates(
 def _included_file(name: Any, place: str, files: Files, report: Notes, above: tuple[Path, ...]) -> Path | None:
     """The file that is meant; None, after a message, for one that cannot be used."""
     if not isinstance(name, str) or not name:
-        report(place, f"include: expected a name or a path, found {name!r}")
+        report(place, f"include: expected a name or a path, found {as_written(name)}")
         return None
     plain = not name.startswith(".") and "/" not in name and "\\" not in name
     candidates = [f".agentv/templates/{name}{suffix}" for suffix in (".yaml", ".yml")] if plain else [name]

@@ -11,6 +11,7 @@ from evalwright.errors import EvaluatorError, InputError, Problem
 from evalwright.evaluators.build import BuiltEvaluator, calls_models
 from evalwright.evaluators.combined.banded import banded
 from evalwright.evaluators.combined.composite import Composite
+from evalwright.files.key_paths import as_written
 from evalwright.formats.agentv.conversations import TURN_AGGREGATIONS, transcript, window
 from evalwright.llm.patience import all_given
 from evalwright.model.artifact import Artifact
@@ -58,7 +59,7 @@ class ConversationTurns:
         threshold: float = 0.8,
     ) -> None:
         if aggregation not in TURN_AGGREGATIONS:
-            expected = f"expected one of {', '.join(TURN_AGGREGATIONS)}, found {aggregation!r}"
+            expected = f"expected one of {', '.join(TURN_AGGREGATIONS)}, found {as_written(aggregation)}"
             raise InputError(Problem("", expected, key="aggregation"))
         self._turns = [(members, Composite(members) if members else None) for members in turns]
         self._whole = (whole, Composite(whole) if whole else None)

@@ -10,6 +10,7 @@ from typing import Any
 from evalwright.errors import InputError, Problem
 from evalwright.files import yaml
 from evalwright.files.boundary import Boundary, OutsideError
+from evalwright.files.key_paths import as_written
 from evalwright.formats.agentv.booleans import boolean_mistake
 from evalwright.formats.shared.isolation import refusal
 
@@ -98,21 +99,21 @@ def _mistakes(raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             wanted = " or ".join(VALUES[key])
             yield str(key), f"{key}: {value!r} is not supported, so nothing is run; there are: {wanted}"
     if raw.get("template") is not None and not isinstance(raw["template"], str):
-        yield "template", f"template: expected a folder, found {raw['template']!r}"
+        yield "template", f"template: expected a folder, found {as_written(raw['template'])}"
     repos = raw.get("repos")
     if repos is not None and not isinstance(repos, list):
-        yield "repos", f"repos: expected a list, found {type(repos).__name__}"
+        yield "repos", f"repos: expected a list, found {as_written(repos)}"
     for i, repo in enumerate(repos if isinstance(repos, list) else ()):
         yield from ((f"repos[{i}]{key}", message) for key, message in _problems_of_repo(repo))
     yield from _problems_of_hooks(raw.get("hooks"))
     env = raw.get("env")
     if env is not None and not isinstance(env, dict):
-        yield "env", f"env: expected a mapping with {' and '.join(REQUIRED)}, found {type(env).__name__}"
+        yield "env", f"env: expected a mapping with {' and '.join(REQUIRED)}, found {as_written(env)}"
     for key, names in env.items() if isinstance(env, dict) else ():
         if key not in REQUIRED:
             yield f"env.{key}", refusal(key, REQUIRED)
         elif not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
-            yield f"env.{key}", f"{key}: expected a list of names, found {names!r}"
+            yield f"env.{key}", f"{key}: expected a list of names, found {as_written(names)}"
 
 
 def _required_variables(env: Mapping[str, Any], folder: Path) -> Iterator[dict[str, Any]]:
@@ -123,22 +124,22 @@ def _required_variables(env: Mapping[str, Any], folder: Path) -> Iterator[dict[s
 
 def _problems_of_repo(repo: Any) -> Iterator[tuple[str, str]]:
     if not isinstance(repo, dict):
-        yield "", f"expected a mapping with path and repo, found {type(repo).__name__}"
+        yield "", f"expected a mapping with path and repo, found {as_written(repo)}"
         return
     for key in repo:
         if key not in OF_REPO:
             yield f".{key}", refusal(key, OF_REPO)
     path, url = repo.get("path"), _url(repo)
     if not isinstance(path, str) or Path(path).is_absolute() or ".." in Path(path).parts:
-        yield ".path", f"path: expected a folder within the workspace, found {path!r}"
+        yield ".path", f"path: expected a folder within the workspace, found {as_written(path)}"
     if not url or url.startswith("-") or "::" in url:
-        yield ".repo", f"repo: expected the address of a repository or owner/name, found {repo.get('repo')!r}"
+        yield ".repo", f"repo: expected the address of a repository or owner/name, found {as_written(repo.get('repo'))}"
     if str(_commit(repo)).startswith("-"):
         yield ".commit", f"commit: expected a branch, tag or commit, found {_commit(repo)!r}"
     if not isinstance(repo.get("sparse", []), list | None):
-        yield ".sparse", f"sparse: expected a list of folders, found {repo['sparse']!r}"
+        yield ".sparse", f"sparse: expected a list of folders, found {as_written(repo['sparse'])}"
     if type(repo.get("ancestor", 0)) is not int or repo.get("ancestor", 0) < 0:
-        yield ".ancestor", f"ancestor: expected a number that is not negative, found {repo['ancestor']!r}"
+        yield ".ancestor", f"ancestor: expected a number that is not negative, found {as_written(repo['ancestor'])}"
 
 
 def _url(repo: Mapping[str, Any]) -> str:
@@ -171,7 +172,7 @@ def _problems_of_hooks(hooks: Any) -> Iterator[tuple[str, str]]:
     if hooks is None:
         return
     if not isinstance(hooks, dict):
-        yield "hooks", f"hooks: expected a mapping, found {type(hooks).__name__}"
+        yield "hooks", f"hooks: expected a mapping, found {as_written(hooks)}"
         return
     for name, hook in hooks.items():
         if name == "enabled":
@@ -186,12 +187,12 @@ def _problems_of_hooks(hooks: Any) -> Iterator[tuple[str, str]]:
                 yield f"hooks.{name}.{key}", refusal(key, OF_HOOK)
         command = hook.get("command", hook.get("script"))
         if not _is_command(command) and not (command is None and "reset" in hook):
-            yield f"hooks.{name}.command", f"command: expected a list of texts, or a text, found {command!r}"
+            yield f"hooks.{name}.command", f"command: expected a list of texts, or a text, found {as_written(command)}"
         if not isinstance(hook.get("cwd"), str | None):
-            yield f"hooks.{name}.cwd", f"cwd: expected a folder, found {hook['cwd']!r}"
+            yield f"hooks.{name}.cwd", f"cwd: expected a folder, found {as_written(hook['cwd'])}"
         limit = hook.get("timeout_ms", hook.get("timeoutMs", 1))
         if isinstance(limit, bool) or not isinstance(limit, (int, float)) or limit <= 0:
-            yield f"hooks.{name}.timeout_ms", f"timeout_ms: expected a number above 0, found {limit!r}"
+            yield f"hooks.{name}.timeout_ms", f"timeout_ms: expected a number above 0, found {as_written(limit)}"
 
 
 def _is_command(value: Any) -> bool:

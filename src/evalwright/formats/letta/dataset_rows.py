@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.jsonl import advice_on, decoded, lines_of
+from evalwright.files.key_paths import as_written
 from evalwright.files.paths import unreadable
-from evalwright.formats.shared.findings import kind_found
 
 __all__ = ["SAMPLE_KEYS", "SAMPLE_OBJECTS", "VARIABLES", "DatasetRow", "kind_in_sample", "rows_of"]
 
@@ -178,4 +178,4 @@ _CELLS: dict[str, _Cell] = {
 def kind_in_sample(value: Any) -> str:
     """What was found in place of something else; for a list, its first item that is not text."""
     wrong = [item for item in value if not isinstance(item, str)] if isinstance(value, list) else []
-    return f"a list with {kind_in_sample(wrong[0])}" if wrong else kind_found(value, "an object")
+    return f"a list with {kind_in_sample(wrong[0])}" if wrong else as_written(value, "an object")

@@ -10,7 +10,7 @@ from msgspec import Struct
 from evalwright.errors import did_you_mean
 from evalwright.evaluators.build import fields_by_key
 from evalwright.evaluators.judges.rubric_template import names_in_template
-from evalwright.files.key_paths import Place
+from evalwright.files.key_paths import Place, as_written
 from evalwright.files.numbers import finite_number_in, whole_number_in
 from evalwright.formats.letta.registered import registered
 from evalwright.formats.letta.samples import RESERVED
@@ -65,7 +65,7 @@ class Graders:
         for key, raw in graders.items():
             place: Place = ("graders", key)
             if not isinstance(raw, Mapping):
-                self._report(place, f"expected a mapping, found {type(raw).__name__}")
+                self._report(place, f"expected a mapping, found {as_written(raw)}")
                 continue
             kind, config = self._kind(raw, place)
             extractor = self._extractor(raw, place)
@@ -117,10 +117,14 @@ class Graders:
             self._report((*place, "judge_tool_name"), "judge_tool_name: needs agent_file or agent_id as well")
         provider = raw.get("provider", "openai")
         if provider not in PROVIDERS:
-            self._report((*place, "provider"), f"provider: expected one of {', '.join(PROVIDERS)}, found {provider!r}")
+            self._report(
+                (*place, "provider"), f"provider: expected one of {', '.join(PROVIDERS)}, found {as_written(provider)}"
+            )
         declared = raw.get("rubric_vars") or []
         if not isinstance(declared, list) or not all(isinstance(name, str) for name in declared):
-            self._report((*place, "rubric_vars"), f"rubric_vars: expected a list of names, found {declared!r}")
+            self._report(
+                (*place, "rubric_vars"), f"rubric_vars: expected a list of names, found {as_written(declared)}"
+            )
             declared = []
         settings = {
             name: raw[name]
@@ -160,7 +164,7 @@ class Graders:
     def _retries(self, value: Any, place: Place) -> int:
         number = whole_number_in(value)
         if number is None or number < 0:
-            self._report(place, f"max_retries: expected a whole number from 0, found {value!r}")
+            self._report(place, f"max_retries: expected a whole number from 0, found {as_written(value)}")
             return 0
         return number
 
@@ -174,13 +178,13 @@ class Graders:
         elif isinstance(text, str):
             return text
         else:
-            self._report((*place, "prompt"), f"prompt: expected text, found {type(text).__name__}")
+            self._report((*place, "prompt"), f"prompt: expected text, found {as_written(text)}")
         return None
 
     def _extractor(self, raw: Mapping[str, Any], place: Place) -> Plugin | None:
         name, config = raw.get("extractor", "last_assistant"), raw.get("extractor_config") or {}
         if not isinstance(config, dict):
-            self._report((*place, "extractor_config"), f"expected a mapping, found {type(config).__name__}")
+            self._report((*place, "extractor_config"), f"expected a mapping, found {as_written(config)}")
             return None
         if isinstance(name, str) and ":" in name:
             function = self._files.function(name, (*place, "extractor"))

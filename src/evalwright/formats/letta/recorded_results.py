@@ -10,6 +10,7 @@ from typing import Any
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.jsonl import decoded, lines_of
+from evalwright.files.key_paths import as_written
 from evalwright.files.paths import near_file, seen_from_here
 
 __all__ = ["Cache", "read_cache"]
@@ -102,7 +103,7 @@ def _object(text: bytes) -> dict[str, Any]:
     except ValueError as error:
         raise ValueError(f"malformed JSON: {error}") from None
     if not isinstance(record, dict):
-        raise ValueError(f"expected an object, found {type(record).__name__}")
+        raise ValueError(f"expected an object, found {as_written(record)}")
     return record
 
 
@@ -112,7 +113,7 @@ def _result(record: dict[str, Any], inputs: dict[str, Any]) -> Recording | None:
         return None
     result = record.get("result") if kind == "result" else record
     if not isinstance(result, dict):
-        raise ValueError(f"result: expected an object, found {type(result).__name__}")
+        raise ValueError(f"result: expected an object, found {as_written(result)}")
     return _recording(result, inputs)
 
 
@@ -146,7 +147,7 @@ def _recording(result: dict[str, Any], inputs: dict[str, Any]) -> Recording:
 
 def _id(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        raise ValueError(f"expected the id of a sample, found {type(value).__name__}")
+        raise ValueError(f"expected the id of a sample, found {as_written(value)}")
     return value
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from evalwright.errors import FirstProblems, InputError, Problem
 from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.files.bulk import Repeats
-from evalwright.files.key_paths import Place
+from evalwright.files.key_paths import Place, as_written
 from evalwright.files.paths import seen_from_here
 from evalwright.formats.letta.dataset_rows import (
     SAMPLE_KEYS,
@@ -90,7 +90,7 @@ class Samples:
         self._shown = str(seen_from_here(path))
         if path.suffix.lower() not in (".jsonl", ".csv"):
             raise InputError(
-                Problem(self._shown, f"expected a dataset that ends in .jsonl or .csv, found {path.suffix!r}")
+                Problem(self._shown, f"expected a dataset that ends in .jsonl or .csv, found {as_written(path.suffix)}")
             )
 
     def __iter__(self) -> Iterator[ForeignCase]:

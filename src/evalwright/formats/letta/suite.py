@@ -11,7 +11,7 @@ from typing import Any
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.evaluators.judges.rubric_template import names_in_template
 from evalwright.files import yaml
-from evalwright.files.key_paths import Place, steps_of
+from evalwright.files.key_paths import Place, as_written, steps_of
 from evalwright.files.numbers import whole_number_in
 from evalwright.files.paths import near_file
 from evalwright.formats.letta import FORMAT
@@ -40,6 +40,7 @@ OF_TARGET = (
     "skills_dir",
 )  # fmt: skip
 """Keys of targets. Some only concern a Letta server, or look as if they isolated, but do not."""
+_REWARD_KEYS = {"metric": ("kind", "metric_key"), "custom": ("kind", "function")}
 _CONCURRENT = 15
 _SPOILING = ["extraction_error", "grader_error"]
 
@@ -71,7 +72,7 @@ class _Reading:
         self._files = NamedFiles(self._folder, options.get("allow_outside", ()), self.report)
         raw = document.value
         if not isinstance(raw, dict):
-            found = "the file is empty" if raw is None else f"found {type(raw).__name__}"
+            found = "the file is empty" if raw is None else f"found {as_written(raw)}"
             raise InputError(Problem(str(path), f"{found}, expected a mapping with name, dataset, target and graders"))
         self._raw: dict[str, Any] = self._with_text_keys(raw)
         self._newer = self._raw.get("reward") is not None and "gate" not in self._raw
@@ -179,7 +180,8 @@ class _Reading:
         value = self._raw.get(key)
         if not isinstance(value, str) or not value:
             self.report(
-                (key,), f"{key}: expected text, " + (f"found {value!r}" if key in self._raw else "it is missing")
+                (key,),
+                f"{key}: expected text, " + (f"found {as_written(value)}" if key in self._raw else "it is missing"),
             )
             return ""
         return value
@@ -190,7 +192,7 @@ class _Reading:
             return default
         number = whole_number_in(value)
         if number is None or number < least:
-            self.report((key,), f"{key}: expected a whole number from {least}, found {value!r}")
+            self.report((key,), f"{key}: expected a whole number from {least}, found {as_written(value)}")
             return default
         return number
 
@@ -221,6 +223,10 @@ class _Reading:
     def _reward(self, keys: list[str]) -> dict[str, Any] | None:
         reward = self._raw["reward"]
         kind = reward.get("kind") if isinstance(reward, dict) else None
+        keys_of_kind = _REWARD_KEYS.get(kind, ()) if isinstance(kind, str) else ()
+        for key in reward if keys_of_kind else ():
+            if key not in keys_of_kind:
+                self.note(("reward", str(key)), f"nothing reads this key{did_you_mean(str(key), keys_of_kind)}")
         if kind == "metric":
             key = str(reward.get("metric_key"))
             if keys and key not in keys:
@@ -243,7 +249,7 @@ class _Reading:
         named = self._text("dataset")
         tags = self._raw.get("sample_tags") or []
         if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
-            self.report(("sample_tags",), f"sample_tags: expected a list of texts, found {tags!r}")
+            self.report(("sample_tags",), f"sample_tags: expected a list of texts, found {as_written(tags)}")
             tags = []
         if not named:
             return ()
@@ -286,7 +292,7 @@ class _Reading:
         """Where the original's result files should be written, by the command line or else the suite."""
         named, own = self._options.get("output"), self._raw.get("output")
         if own is not None and (not isinstance(own, str) or "\0" in own):
-            self.report(("output",), f"output: expected a folder, found {own!r}")
+            self.report(("output",), f"output: expected a folder, found {as_written(own)}")
             own = None
         folder = Path(named).absolute() if named else self._folder / own if isinstance(own, str) and own else None
         if folder is None:

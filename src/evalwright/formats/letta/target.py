@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.errors import InputError, Problem, TargetError
 from evalwright.evaluators.conversation.turns import Turn, assistant_texts, text_or_json
+from evalwright.files.key_paths import as_written
 from evalwright.files.numbers import whole_number_in
 from evalwright.formats.letta.backends import Backend, FunctionBackend, backend_of, request_of, turn_of
 from evalwright.formats.letta.conversation import Context
@@ -212,7 +213,7 @@ def _tokens(counted: list[dict[str, Any]], notes: list[str], *names: str) -> int
     numbers = [whole_number_in(value) for _, value in given]
     for (name, value), number in zip(given, numbers, strict=True):
         if number is None or number < 0:
-            notes.append(f"usage.{name}: expected a whole number from 0 on, found {value!r:.40}; left out")
+            notes.append(f"usage.{name}: expected a whole number from 0 on, found {as_written(value)}; left out")
             return None
     return sum(number for number in numbers if number is not None) if numbers else None
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.errors import InputError, did_you_mean
 from evalwright.files.jsonl import decoded
-from evalwright.files.key_paths import Place
+from evalwright.files.key_paths import Place, as_written
 from evalwright.files.numbers import finite_number_in, whole_number_in
 from evalwright.files.paths import import_folders, near_file
 from evalwright.formats.letta.model_configs import SHIPPED_MODELS
@@ -54,7 +54,8 @@ class TargetSection:
         raw = suite.get("target")
         if not isinstance(raw, dict):
             report(
-                ("target",), "target: it is missing" if raw is None else f"target: expected a mapping, found {raw!r}"
+                ("target",),
+                "target: it is missing" if raw is None else f"target: expected a mapping, found {as_written(raw)}",
             )
             raw = {}
         self._raw: dict[str, Any] = raw
@@ -122,7 +123,7 @@ class TargetSection:
         key = "backend" if spec else next((key for key in NAMED_BY.get(str(kind), ()) if self._raw.get(key)), "kind")
         spec = spec or self._place_of_kind()
         if spec is not None and not isinstance(spec, str):
-            self._report(("target", key), f"{key}: expected text, found {spec!r}")
+            self._report(("target", key), f"{key}: expected text, found {as_written(spec)}")
             return None
         if spec is None:
             return None
@@ -152,7 +153,7 @@ class TargetSection:
             (("setup_script",), self._suite.get("setup_script")),
         ):
             if value and not isinstance(value, str):
-                self._report(place, f"{place[-1]}: expected text, found {value!r}")
+                self._report(place, f"{place[-1]}: expected text, found {as_written(value)}")
         sources = [name for name in SOURCES if self._raw.get(name)]
         if self._kind == "agent" and len(sources) != 1:
             found = " and ".join(sources) or "none"
@@ -164,7 +165,9 @@ class TargetSection:
             self._files.path(work, ("target", "working_dir"))
         named = self._raw.get("agent_file")
         if named is not None and not str(named).endswith(".af"):
-            self._report(("target", "agent_file"), f"agent_file: expected a file that ends in .af, found {named!r}")
+            self._report(
+                ("target", "agent_file"), f"agent_file: expected a file that ends in .af, found {as_written(named)}"
+            )
 
     def _check_file(self) -> None:
         named = str(self._raw.get("agent_file") or "")
@@ -239,14 +242,16 @@ class TargetSection:
         value = self._suite.get("cleanup")
         if value is None or isinstance(value, bool):
             return value
-        self._report(("cleanup",), f"cleanup: expected true or false, found {value!r}")
+        self._report(("cleanup",), f"cleanup: expected true or false, found {as_written(value)}")
         return None
 
     def _retries(self) -> int:
         value = self._raw.get("max_retries", 0)
         number = whole_number_in(value)
         if number is None or number < 0:
-            self._report(("target", "max_retries"), f"max_retries: expected a whole number from 0, found {value!r}")
+            self._report(
+                ("target", "max_retries"), f"max_retries: expected a whole number from 0, found {as_written(value)}"
+            )
             return 0
         return number
 
@@ -254,7 +259,7 @@ class TargetSection:
         value = self._raw.get("timeout", _TIMEOUT)
         seconds = finite_number_in(value)
         if seconds is None or seconds <= 0:
-            self._report(("target", "timeout"), f"timeout: expected seconds, more than 0, found {value!r}")
+            self._report(("target", "timeout"), f"timeout: expected seconds, more than 0, found {as_written(value)}")
             return _TIMEOUT
         return seconds
 

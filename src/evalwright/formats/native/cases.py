@@ -14,9 +14,9 @@ from pydantic_core import from_json, to_jsonable_python
 
 from evalwright.errors import Problem, did_you_mean
 from evalwright.files.jsonl import advice_on
-from evalwright.files.key_paths import Place, steps_of
+from evalwright.files.key_paths import Place, as_written, steps_of
 from evalwright.files.plain import not_finite
-from evalwright.formats.shared.findings import NOT_READ, expectation, kind_found, remedy
+from evalwright.formats.shared.findings import NOT_READ, expectation, remedy
 from evalwright.model.case import EvalCase, ExpectedBehavior
 from evalwright.model.trace import Trace, is_newer
 
@@ -66,7 +66,7 @@ class FileCase(EvalCase):
 def checked(raw: Any, report: ReportProblem) -> tuple[FileCase | None, list[Problem]]:
     """A case from plain data, or its problems."""
     if not isinstance(raw, dict):
-        return None, [report((), f"expected a mapping, found {kind_found(raw)}")]
+        return None, [report((), f"expected a mapping, found {as_written(raw)}")]
     fields = {key: value for key, value in raw.items() if value is not None or key not in _EMPTY_AS_NULL}
     endless = [report(place, f"expected a JSON value, found {found}") for place, found in not_finite(raw)]
     try:
@@ -106,7 +106,7 @@ def _read_slowly(line: bytes, report: ReportProblem) -> tuple[FileCase | None, l
 
 def _problems(error: ValidationError, report: ReportProblem) -> Iterator[Problem]:
     for item in error.errors(include_url=False):
-        place, kind = item["loc"], kind_found(item["input"])
+        place, kind = item["loc"], as_written(item["input"])
         if place[-1] == "[key]":
             yield report(place[:-2], f"keys must be strings, found {kind}")
         elif item["type"] == "missing":
@@ -145,7 +145,7 @@ def take_recording(case: FileCase, report: ReportProblem, *, needed: bool) -> li
     for i, trace in enumerate([value] if single else value):
         if isinstance(trace, dict) and is_newer(version := trace.get("schema_version")):
             place = (key, "schema_version") if single else (key, i, "schema_version")
-            return [report(place, f"must be 1.x: a newer evalwright reads it, found {version!r}")]
+            return [report(place, f"must be 1.x: a newer evalwright reads it, found {as_written(version)}")]
     try:
         traces = [msgspec.convert(value, Trace)] if single else msgspec.convert(value, list[Trace])
     except msgspec.ValidationError as error:

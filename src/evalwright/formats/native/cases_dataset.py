@@ -11,7 +11,7 @@ import msgspec
 
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.jsonl import lines_of
-from evalwright.files.key_paths import Place, bracketed, steps_of
+from evalwright.files.key_paths import Place, as_written, bracketed, steps_of
 from evalwright.formats.native.cases import ReportProblem, readable_version, usable_id
 from evalwright.formats.native.datasets import Dataset, ReadCase
 from evalwright.formats.shared.environment import at_home
@@ -75,12 +75,12 @@ class WholeCases(Dataset):
         try:
             readable_version(case.schema_version)
         except ValueError as error:
-            yield report(("schema_version",), f"{error}, found {case.schema_version!r}")
+            yield report(("schema_version",), f"{error}, found {as_written(case.schema_version)}")
         try:
             if case.occurrence is msgspec.UNSET:  # other formats number cases without an id
                 usable_id(case.id)
         except ValueError as error:
-            yield report(("id",), f"{error}, found {case.id!r}")
+            yield report(("id",), f"{error}, found {as_written(case.id)}")
         case.extra = at_home(case.extra, self._folder)
         if case.evaluators is None:
             case.evaluators = [*self._shared.values()] if self._own else None  # type: ignore[list-item]

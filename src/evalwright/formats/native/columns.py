@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.files.key_paths import as_written
 from evalwright.files.strict_json import JsonFlaw, strict_json
 from evalwright.formats.native.cases import ReportProblem
-from evalwright.formats.shared.findings import kind_found, remedy
+from evalwright.formats.shared.findings import remedy
 
 __all__ = ["Conversions", "MappedRows"]
 
@@ -32,7 +33,7 @@ class MappedRows:
 
     def __init__(self, given: Any) -> None:
         if given is not None and not isinstance(given, Mapping):
-            found = f"expected a mapping of parts of a case to columns, found {kind_found(given)}"
+            found = f"expected a mapping of parts of a case to columns, found {as_written(given)}"
             raise InputError(Problem("", found, key="dataset.map"))
         self._map: dict[str, Any] | None = None if given is None else dict(given)
         self.unread: dict[str, None] = {}
@@ -88,7 +89,7 @@ def _no_source(source: Any) -> str:
         return "" if [*source] == ["value"] else f"found a mapping of {_quoted_keys([str(key) for key in source])}"
     if isinstance(source, str):
         return ""
-    return f"found {kind_found(source)}{remedy('string_type', source)}"
+    return f"found {as_written(source)}{remedy('string_type', source)}"
 
 
 def _quoted_keys(keys: list[str]) -> str:
@@ -172,7 +173,7 @@ class Conversions:
 
     def __init__(self, given: Any) -> None:
         if not isinstance(given, Mapping):
-            found = f"expected a mapping of columns to types, found {kind_found(given)}"
+            found = f"expected a mapping of columns to types, found {as_written(given)}"
             raise InputError(Problem("", found, key="dataset.types"))
         wrong = {column: name for column, name in given.items() if not isinstance(name, str) or name not in _CONVERTED}
         if wrong:

@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from evalwright.errors import did_you_mean
-from evalwright.files.key_paths import Place
+from evalwright.files.key_paths import Place, as_written
 from evalwright.formats.native.file import (
     ITEMS,
     CriteriaSection,
@@ -202,7 +202,7 @@ def _file_of(values: dict[str, Any], items: dict[str, list[Item]]) -> EvalFile:
 def _sound_items(name: str, raw: Any, report: ReportMistake) -> Iterator[Item]:
     if not isinstance(raw, list):
         needed = " and ".join(_needed_keys(ITEMS[name]))
-        report((name,), f"expected a list, each item with '- ' before it and with {needed}, found {_yaml_text(raw)}")
+        report((name,), f"expected a list, each item with '- ' before it and with {needed}, found {as_written(raw)}")
         return
     if not raw:
         report((name,), "expected at least one, found an empty list")
@@ -259,7 +259,7 @@ def _report(error: ValidationError, prefix: Place, report: ReportMistake) -> Non
                 kind = _section_at(place)
                 needed, known = _needed_keys(kind), ", ".join(kind.keys())
                 wanted += f" with {' and '.join(needed)}" if needed else f" (it may have {known})" if known else ""
-            report(place, f"{wanted}, found {_yaml_text(item['input'])}{remedy(item['type'], item['input'])}")
+            report(place, f"{wanted}, found {as_written(item['input'])}{remedy(item['type'], item['input'])}")
 
 
 def _section_at(place: Place) -> type[Section]:
@@ -275,8 +275,3 @@ def _missing(name: str, value: Any, known: Collection[str]) -> str:
     others = [key for key in value if isinstance(key, str) and key not in known] if isinstance(value, dict) else []
     meant = next((key for key in others if did_you_mean(key, [name])), None)
     return f"the key {name!r} is missing" + (f"; should {meant!r} be {name!r}?" if meant else "")
-
-
-def _yaml_text(value: Any) -> str:
-    text = str(value).lower() if isinstance(value, bool) else "null" if value is None else repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."

@@ -17,6 +17,7 @@ import msgspec
 
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files import yaml
+from evalwright.files.key_paths import as_written
 from evalwright.files.packed import unpacked_name
 
 __all__ = ["dataset_files"]
@@ -162,7 +163,7 @@ def _files_of_patterns(folder: Path, value: Any) -> Iterator[tuple[str, list[Pat
 def _cached_files(name: str, split: str | None, subset: str | None) -> list[Path]:
     owner, slash, bare = name.rpartition("/")
     if not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name) or bare in (".", ".."):
-        raise _wrong("name", f"expected the name of a dataset like 'org/name', found {name!r}")
+        raise _wrong("name", f"expected the name of a dataset like 'org/name', found {as_written(name)}")
     prepared = _cache("HF_DATASETS_CACHE", "datasets") / (f"{owner}___{bare}" if slash else bare)
     repository = _cache("HF_HUB_CACHE", "hub") / f"datasets--{name.replace('/', '--')}"
     if any(prepared.glob("*/*/*/dataset_info.json")):

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError
 
 from evalwright.errors import InputError, Problem
 from evalwright.files import yaml
-from evalwright.files.key_paths import bracketed
-from evalwright.formats.shared.findings import expectation, kind_found, remedy
+from evalwright.files.key_paths import as_written, bracketed
+from evalwright.formats.shared.findings import expectation, remedy
 from evalwright.model.plan import Price
 
 __all__ = ["PriceTable", "built_in_prices", "read_prices"]
@@ -60,7 +60,7 @@ def _message(item: Mapping[str, Any]) -> str:
     expected = expectation(item["msg"])
     if item["type"] in ("missing", "extra_forbidden"):
         return expected
-    return f"{expected}, found {kind_found(item['input'])}{remedy(item['type'], item['input'])}"
+    return f"{expected}, found {as_written(item['input'])}{remedy(item['type'], item['input'])}"
 
 
 def read_prices(path: Path) -> dict[str, Price]:

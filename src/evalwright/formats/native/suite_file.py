@@ -13,7 +13,7 @@ from evalwright import registry
 from evalwright.errors import Problem, did_you_mean
 from evalwright.files import yaml
 from evalwright.files.boundary import Boundary, OutsideError
-from evalwright.files.key_paths import Place, bracketed, dotted
+from evalwright.files.key_paths import Place, as_written, bracketed, dotted
 from evalwright.files.paths import also_here, named_in
 from evalwright.formats.native.file import Section
 from evalwright.formats.shared.environment import Expansion, is_folder
@@ -59,7 +59,7 @@ class SuiteFile:
     def expanded(self) -> dict[Any, Any]:
         raw = self.document.value
         if not isinstance(raw, dict):
-            found = "the file is empty" if raw is None else f"found {type(raw).__name__}"
+            found = "the file is empty" if raw is None else f"found {as_written(raw)}"
             self.report((), f"{found}, expected a mapping with eval, dataset, systems, evaluators and output")
             self.findings.refuse(self.headline)
         expanded: dict[Any, Any] = self.expansion.expanded(raw)

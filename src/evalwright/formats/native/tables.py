@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from evalwright.errors import InputError, Problem, counted, did_you_mean
-from evalwright.files.key_paths import Place, bracketed, steps_of
+from evalwright.files.key_paths import Place, as_written, bracketed, steps_of
 from evalwright.files.packed import opened
 from evalwright.files.strict_json import json_lines_of
 from evalwright.formats.native.cases import FileCase, ReportProblem, checked, make_plain, take_recording
@@ -214,18 +214,18 @@ def _reporting_mistakes(make: Callable[[Any], T], value: Any, otherwise: Any, pr
 def _wrong_kinds(config: Mapping[str, Any]) -> Iterator[Problem]:
     for key in ("delimiter", "encoding", "records"):
         if not isinstance(text := config.get(key), str | None):
-            yield Problem("", f"expected text, found {text!r}", key=f"dataset.{key}")
+            yield Problem("", f"expected text, found {as_written(text)}", key=f"dataset.{key}")
     if (delimiter := config.get("delimiter")) is not None and delimiter in ("", '"', "\n", "\r"):
-        yield Problem("", f"expected the text between cells, found {delimiter!r}", key="dataset.delimiter")
+        yield Problem("", f"expected the text between cells, found {as_written(delimiter)}", key="dataset.delimiter")
     if not isinstance(text := config.get("source"), bool | None):
-        yield Problem("", f"expected true or false, found {text!r}", key="dataset.source")
+        yield Problem("", f"expected true or false, found {as_written(text)}", key="dataset.source")
 
 
 def _known_encoding(name: str) -> str:
     try:
         "x".encode(name)  # also of those that are known, some are of no text
     except LookupError:
-        message = f"expected an encoding such as utf-8, latin-1 or cp1252, found {name!r}"
+        message = f"expected an encoding such as utf-8, latin-1 or cp1252, found {as_written(name)}"
         raise InputError(Problem("", message, key="dataset.encoding")) from None
     return name
 

@@ -8,10 +8,9 @@ from typing import Any
 
 from evalwright.errors import InputError, Problem
 from evalwright.files import yaml as yaml_files
-from evalwright.files.key_paths import Place, bracketed
+from evalwright.files.key_paths import Place, as_written, bracketed
 from evalwright.formats.native.cases import FileCase, ReportProblem, checked, make_plain, take_recording
 from evalwright.formats.native.datasets import Dataset, ReadCase
-from evalwright.formats.shared.findings import kind_found
 
 __all__ = ["fixture", "yaml"]
 
@@ -50,15 +49,15 @@ class Yaml(Dataset):
         if isinstance(value, dict):
             cases, version = value.get("cases"), value.get("schema_version", "1.0")
             if self.versioned and not isinstance(version, str):
-                raise self._schema_error(document, "schema_version", f"must be a string, found {version!r}")
+                raise self._schema_error(document, "schema_version", f"must be a string, found {as_written(version)}")
             if self.versioned and not version.startswith("1."):
-                raise self._schema_error(document, "schema_version", f"must be 1.x, found {version!r}")
+                raise self._schema_error(document, "schema_version", f"must be 1.x, found {as_written(version)}")
         if isinstance(cases, list):
             return cases
         if isinstance(value, dict):
-            found = f"found {kind_found(cases)}" if "cases" in value else "it is missing"
+            found = f"found {as_written(cases)}" if "cases" in value else "it is missing"
             raise self._schema_error(document, "cases", f"'cases' must be a list, {found}")
-        found = "the file is empty" if value is None else f"found {kind_found(value)}"
+        found = "the file is empty" if value is None else f"found {as_written(value)}"
         raise InputError(Problem(str(self._path), f"{found}, expected a mapping with 'cases'"))
 
     def _schema_error(self, document: yaml_files.Document, key: str, message: str) -> InputError:

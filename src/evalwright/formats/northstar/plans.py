@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.files.key_paths import as_written
 from evalwright.files.paths import unreadable
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.registry import PREMADE
@@ -111,7 +112,7 @@ def _listed_graders(configuration: Any, file: str) -> Iterator[tuple[str, Any]]:
         entries = configuration.get(key)
         if entries or (entries is not None and not isinstance(entries, list)):
             if not isinstance(entries, list):
-                raise InputError(Problem(file, f"expected a list, found {type(entries).__name__}", key=key))
+                raise InputError(Problem(file, f"expected a list, found {as_written(entries)}", key=key))
             yield from ((f"{key}[{i}]", raw) for i, raw in enumerate(entries))
             return
     if configuration.get("judge") is not None:
@@ -123,11 +124,11 @@ _TYPES = ("rubric", "python", "typescript", "regex", "trace")
 
 def _spec(raw: Any, judge_model: str | None) -> EvaluatorSpec:
     if not isinstance(raw, Mapping):
-        raise ValueError(f"expected an object, found {type(raw).__name__}")
+        raise ValueError(f"expected an object, found {as_written(raw)}")
     keys = {str(key): value for key, value in raw.items() if key not in ("type", "name") and value is not None}
     kind, name = raw.get("type", "rubric"), raw.get("name")
     if not isinstance(name, str) or not name.strip():
-        raise ValueError(f"name: expected text that is not blank, found {name!r}")
+        raise ValueError(f"name: expected text that is not blank, found {as_written(name)}")
     if kind == "rubric":
         return EvaluatorSpec(name, "rubric_judge", {"model": judge_model or DEFAULT_JUDGE_MODEL, **keys})
     if kind in ("python", "typescript"):
@@ -139,12 +140,16 @@ def _spec(raw: Any, judge_model: str | None) -> EvaluatorSpec:
     if kind == "trace":
         check = keys.pop("check", None)
         if check not in TRACE:
-            raise ValueError(f"check: expected one of {', '.join(TRACE)}, found {check!r}{did_you_mean(check, TRACE)}")
+            raise ValueError(
+                f"check: expected one of {', '.join(TRACE)}, found {as_written(check)}{did_you_mean(check, TRACE)}"
+            )
         if check in _JUDGES:
             keys = {"model": judge_model or DEFAULT_JUDGE_MODEL, **keys}
         return EvaluatorSpec(name, check, keys)
     near = did_you_mean(kind, [*_TYPES, *PREMADE])
-    raise ValueError(f"type: expected one of {', '.join(_TYPES)}, or a pre-made evaluator, found {kind!r}{near}")
+    raise ValueError(
+        f"type: expected one of {', '.join(_TYPES)}, or a pre-made evaluator, found {as_written(kind)}{near}"
+    )
 
 
 def _unbuildable(specs: list[EvaluatorSpec], file: str) -> Iterator[Problem]:

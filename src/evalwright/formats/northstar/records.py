@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 from evalwright.errors import FirstProblems, InputError, Problem
 from evalwright.files.jsonl import lines_of
-from evalwright.files.key_paths import Place
+from evalwright.files.key_paths import Place, as_written
 from evalwright.files.paths import unreadable
-from evalwright.formats.shared.findings import kind_found
 
 __all__ = ["Record", "is_lines", "json_kind", "parsed_line", "records_of"]
 
@@ -98,4 +97,4 @@ def _listed_records(path: Path, document: Any) -> list[Any]:
 
 
 def json_kind(value: Any) -> str:
-    return kind_found(value, "an object")
+    return as_written(value, "an object")

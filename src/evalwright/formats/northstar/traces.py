@@ -9,7 +9,7 @@ from typing import Any
 
 from evalwright.errors import did_you_mean
 from evalwright.evaluators.steps.steps import in_order, spans_of_steps
-from evalwright.files.key_paths import Place, bracketed
+from evalwright.files.key_paths import Place, as_written, bracketed
 from evalwright.model.steps import RunFacts, Step, StepEvent, Steps
 from evalwright.model.trace import Trace
 
@@ -94,10 +94,10 @@ def _records(payload: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     if records is None:
         return []
     if not isinstance(records, list):
-        raise ValueError(f"{key}: expected a list, found {type(records).__name__}")
+        raise ValueError(f"{key}: expected a list, found {as_written(records)}")
     for number, record in enumerate(records):
         if not isinstance(record, Mapping):
-            raise ValueError(f"{key}[{number}]: expected an object, found {type(record).__name__}")
+            raise ValueError(f"{key}[{number}]: expected an object, found {as_written(record)}")
     return records
 
 
@@ -106,7 +106,7 @@ def _step(record: Mapping[str, Any]) -> Step:
     where = f"span {step_id}"
     parent, iteration = record.get("parent_span_id"), record.get("iteration")
     if iteration is not None and (isinstance(iteration, bool) or not isinstance(iteration, int)):
-        raise ValueError(f"{where}: iteration: expected a whole number, found {iteration!r}")
+        raise ValueError(f"{where}: iteration: expected a whole number, found {as_written(iteration)}")
     return Step(
         step_id,
         _one_of(record, "kind", _KINDS, where),
@@ -144,14 +144,14 @@ def _needed_field(record: Mapping[str, Any], key: str, where: str) -> Any:
 def _text(record: Mapping[str, Any], key: str, where: str) -> str:
     value = _needed_field(record, key, where)
     if not isinstance(value, str):
-        raise ValueError(f"{where}: {key}: expected text, found {value!r}")
+        raise ValueError(f"{where}: {key}: expected text, found {as_written(value)}")
     return value
 
 
 def _one_of(record: Mapping[str, Any], key: str, known: tuple[str, ...], where: str, default: str | None = None) -> str:
     value = record.get(key, default)
     if value not in known:
-        raise ValueError(f"{where}: {key}: expected one of {', '.join(known)}, found {value!r}")
+        raise ValueError(f"{where}: {key}: expected one of {', '.join(known)}, found {as_written(value)}")
     return str(value)
 
 
@@ -160,7 +160,7 @@ def _mapping(record: Mapping[str, Any], key: str, where: str) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise ValueError(f"{where}: {key}: expected an object, found {type(value).__name__}")
+        raise ValueError(f"{where}: {key}: expected an object, found {as_written(value)}")
     return value
 
 
@@ -171,5 +171,5 @@ def _datetime_at(record: Mapping[str, Any], key: str, where: str) -> datetime | 
     try:
         moment = datetime.fromisoformat(value)
     except (TypeError, ValueError):
-        raise ValueError(f"{where}: {key}: expected an ISO 8601 time, found {value!r}") from None
+        raise ValueError(f"{where}: {key}: expected an ISO 8601 time, found {as_written(value)}") from None
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from evalwright.files.key_paths import as_written
 from evalwright.formats.pixie.annotated_types import Classes, fits, limits_hold
 
 __all__ = ["ArgumentModel", "argument_model", "is_function"]
@@ -97,7 +98,7 @@ class ArgumentModel:
                     yield name, f"the Runnable's model requires {name!r}, found none"
             elif self._fits(field, value := arguments[name]) is False:
                 wanted = ", ".join([ast.unparse(field.annotation), *_limits(field)])
-                yield name, f"the Runnable's model expects {wanted}, found {value!r:.60}"
+                yield name, f"the Runnable's model expects {wanted}, found {as_written(value)}"
         for name in arguments if self._forbids else ():
             if name not in self._fields:
                 yield name, f"the Runnable's model has no field {name!r} and forbids others"

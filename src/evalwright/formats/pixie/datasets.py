@@ -16,6 +16,7 @@ import msgspec
 from evalwright import registry
 from evalwright.errors import InputError, Problem, counted, with_others
 from evalwright.files.boundary import Boundary, OutsideError
+from evalwright.files.key_paths import as_written
 from evalwright.formats.pixie.dataset_oddities import DATASET_KEYS, ENTRY_KEYS, Oddities
 from evalwright.formats.pixie.entry_arguments import hold_arguments
 from evalwright.formats.pixie.evaluator import TYPE
@@ -147,7 +148,9 @@ class _Reading:
                 self._report("runnable", f"runnable: the field is required (a string, filepath:name){hint}")
             return None
         if not isinstance(runnable, str) or not runnable.strip():
-            self._report("runnable", f"'runnable' must be a non-empty string filepath:name, found {runnable!r}")
+            self._report(
+                "runnable", f"'runnable' must be a non-empty string filepath:name, found {as_written(runnable)}"
+            )
             return None
         place = runnable.strip()
         if self._is_inside(place, "runnable", "") and self._to_run:

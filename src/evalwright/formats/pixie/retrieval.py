@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from evalwright.evaluators.judges.prompt_data import data_blocks
 from evalwright.evaluators.judges.replies import BadReply
+from evalwright.files.key_paths import as_written
 from evalwright.formats.pixie.judge_calls import embed, prompt_text, structured
 from evalwright.formats.pixie.scorers import Score
 
@@ -211,7 +212,7 @@ def _objects(value: Any, key: str) -> list[dict[str, Any]]:
 
 def _bit(value: Any) -> int:
     if isinstance(value, bool) or value not in (0, 1):
-        raise BadReply(f"expected 0 or 1, found {value!r}")
+        raise BadReply(f"expected 0 or 1, found {as_written(value)}")
     return int(value)
 
 

@@ -8,6 +8,7 @@ from functools import cache, lru_cache
 from math import isfinite
 from typing import Any
 
+from evalwright.files.key_paths import as_written
 from evalwright.formats.promptfoo.ajv_formats import NUMBERS, TEXTS
 from evalwright.formats.promptfoo.switches import is_on
 from evalwright.formats.shared.javascript.characters import InvalidPattern
@@ -64,10 +65,10 @@ def _compiled_schema(written: str, strict: bool) -> Any:
         draft = schema.get("$schema", "")
         if not isinstance(draft, str) or draft.removesuffix("#") not in _DRAFTS:
             raise ValueError(
-                f"$schema: expected draft 7 (http://json-schema.org/draft-07/schema#), found {draft!r:.80}"
+                f"$schema: expected draft 7 (http://json-schema.org/draft-07/schema#), found {as_written(draft)}"
             )
     elif not isinstance(schema, bool):
-        raise ValueError(f"expected a mapping, true or false, found {type(schema).__name__}")
+        raise ValueError(f"expected a mapping, true or false, found {as_written(schema)}")
     if (error := next(Draft7Validator(Draft7Validator.META_SCHEMA).iter_errors(schema), None)) is not None:
         raise ValueError(f"{'.'.join(map(str, error.absolute_path)) or 'the schema'}: {error.message:.200}")
     resource = DRAFT7.create_resource(schema)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from evalwright.errors import did_you_mean
+from evalwright.files.key_paths import as_written
 
 __all__ = ["mistake_in", "value_of"]
 
@@ -49,7 +50,7 @@ def mistake_in(expression: str) -> str | None:
     try:
         tree = _parsed_expression(expression)
     except SyntaxError as error:
-        return f"expected an expression of sums, found {expression!r:.80}: {error.msg}"
+        return f"expected an expression of sums, found {as_written(expression)}: {error.msg}"
     known = (
         ast.Expression,
         ast.BinOp,
@@ -63,7 +64,7 @@ def mistake_in(expression: str) -> str | None:
     )
     for node in ast.walk(tree):
         if not isinstance(node, (*known, *_BINARY)):
-            return f"expected an expression of sums, found {expression!r:.80}"
+            return f"expected an expression of sums, found {as_written(expression)}"
         if isinstance(node, ast.Call) and (not isinstance(node.func, ast.Name) or node.func.id not in _FUNCTIONS):
             name = ast.unparse(node.func)
             return f"no function {name!r} in {expression!r:.80}{did_you_mean(name, _FUNCTIONS)}"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalwright.errors import did_you_mean
+from evalwright.files.key_paths import as_written
 from evalwright.formats.promptfoo.checks.texts import listed_texts
 from evalwright.formats.promptfoo.doubts import doubt_assertion, doubt_rubric, doubt_threshold
 from evalwright.formats.promptfoo.kinds import CHECKS, COMPARISONS, SET, UNSUPPORTED, base_of, calls_judge
@@ -17,7 +18,6 @@ from evalwright.formats.promptfoo.shapes import ASSERTION, warn_of_others, what_
 from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, in_file, split_function
 from evalwright.formats.promptfoo.templates import holds_template
 from evalwright.formats.promptfoo.values import as_javascript
-from evalwright.formats.shared.findings import kind_found
 from evalwright.model.plan import EvaluatorSpec
 
 __all__ = ["Assertions", "AuthoredAssertion", "short_form"]
@@ -119,7 +119,7 @@ class Assertions:
     def _listed_assertions(self, authored: AuthoredAssertion) -> Iterator[dict[str, Any]]:
         raw = authored.raw
         if not isinstance(raw, list):
-            authored.origin.report(f"assert: expected a list of assertions, found {kind_found(raw)}")
+            authored.origin.report(f"assert: expected a list of assertions, found {as_written(raw)}")
             return
         for i, assertion in enumerate(raw):
             known = self._read.get(id(assertion))
@@ -134,7 +134,7 @@ class Assertions:
     def _checked_assertion(self, assertion: Any, origin: Origin) -> dict[str, Any] | None:
         if not isinstance(assertion, dict):
             hint = f"; write {{type: {short_form(assertion)['type']}, ...}}" if isinstance(assertion, str) else ""
-            origin.report(f"assert: expected a mapping with a type, found {kind_found(assertion)}{hint}")
+            origin.report(f"assert: expected a mapping with a type, found {as_written(assertion)}{hint}")
             return None
         warn_of_others(assertion, ASSERTION, origin)
         assertion = what_fits(given := assertion, ASSERTION, origin)
@@ -237,7 +237,9 @@ class Assertions:
         for i, value in enumerate(values):
             if in_file(value) and (file := self._sources.path(value, origin.at(i))) is not None:
                 if file.suffix in SCRIPTS:
-                    origin.at(i).report(f"an element of a list cannot be code: expected text or data, found {value!r}")
+                    origin.at(i).report(
+                        f"an element of a list cannot be code: expected text or data, found {as_written(value)}"
+                    )
                 contents[i] = self._file_content(file, origin.at(i))
         if not contents:
             return assertion

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from evalwright.errors import InputError
+from evalwright.files.key_paths import as_written
 from evalwright.files.yaml import Document
 from evalwright.formats.promptfoo.cases import Tests
 from evalwright.formats.promptfoo.extensions import BEFORE_ALL, concerned, hooked
@@ -18,7 +19,7 @@ from evalwright.formats.promptfoo.providers import Provider
 from evalwright.formats.promptfoo.shapes import CONFIG, what_fits
 from evalwright.formats.promptfoo.sources import split_function
 from evalwright.formats.promptfoo.values import as_javascript
-from evalwright.formats.shared.findings import Findings, kind_found
+from evalwright.formats.shared.findings import Findings
 from evalwright.session.imports import executes_code
 
 __all__ = ["HookedParts", "after_before_all", "prompts_shown"]
@@ -85,7 +86,7 @@ def after_before_all(
 def _with_changes(context: dict[str, Any], returned: Any) -> dict[str, Any]:
     suite = returned.get("suite") if isinstance(returned, Mapping) else None
     if not isinstance(suite, Mapping):
-        raise ScriptError(f"expected the context with its suite, or nothing; found {returned!r:.80}")
+        raise ScriptError(f"expected the context with its suite, or nothing; found {as_written(returned)}")
     if missing := [key for key in _TAKEN if key not in suite]:
         raise ScriptError(f"it returned a suite without {', '.join(missing)}")
     return {"suite": {**context["suite"], **{key: suite[key] for key in _TAKEN}}}
@@ -107,7 +108,7 @@ def _text(prompt: AuthoredPrompt) -> str:
 def _prompts_in(returned: Any, given: HookedParts, origin: Origin) -> list[AuthoredPrompt]:
     """The prompts that a hook returned; those that it left as they were are the same, functions included."""
     if not isinstance(returned, list):
-        origin.report(f"expected a list of prompts, found {kind_found(returned)}")
+        origin.report(f"expected a list of prompts, found {as_written(returned)}")
         return given.prompts
     shown = as_javascript(prompts_shown(given.prompts))
     prompts: list[AuthoredPrompt] = []
@@ -120,5 +121,5 @@ def _prompts_in(returned: Any, given: HookedParts, origin: Origin) -> list[Autho
             kept = {key: prompt[key] for key in ("id", "config") if prompt.get(key) is not None}
             prompts.append({"raw": prompt["raw"], "label": prompt.get("label") or prompt["raw"], **kept})
         else:
-            origin.at(i).report(f"expected a prompt with raw and label, found {prompt!r:.60}")
+            origin.at(i).report(f"expected a prompt with raw and label, found {as_written(prompt)}")
     return prompts

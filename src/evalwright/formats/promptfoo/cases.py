@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from evalwright.errors import Problem
 from evalwright.files.jsonl import exact
+from evalwright.files.key_paths import as_written
 from evalwright.formats.promptfoo.assertions import Assertions, AuthoredAssertion
 from evalwright.formats.promptfoo.combinations import combinations
 from evalwright.formats.promptfoo.doubts import doubt_threshold, doubt_variables
@@ -18,11 +19,20 @@ from evalwright.formats.promptfoo.origin import LineDocument, Origin
 from evalwright.formats.promptfoo.providers import Provider, provider_of
 from evalwright.formats.promptfoo.rows import tests_in
 from evalwright.formats.promptfoo.scripts import Generated, generated_tests
-from evalwright.formats.promptfoo.shapes import CONFIG, GENERATOR, OPTIONS, SCENARIO, TEST, warn_of_others, what_fits
+from evalwright.formats.promptfoo.shapes import (
+    CONFIG,
+    FACTUALITY,
+    GENERATOR,
+    OPTIONS,
+    SCENARIO,
+    TEST,
+    warn_of_others,
+    what_fits,
+)
 from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, in_file, split_function
 from evalwright.formats.promptfoo.switches import is_on
 from evalwright.formats.promptfoo.values import as_javascript, compact_json
-from evalwright.formats.shared.findings import Findings, kind_found
+from evalwright.formats.shared.findings import Findings
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.snapshot import Case
 
@@ -84,7 +94,7 @@ class Tests:
 
     def _returned_tests(self, tests: Any, origin: Origin) -> Iterator[_Test]:
         if not isinstance(tests, list):
-            origin.report(f"expected a list of tests, found {kind_found(tests)}")
+            origin.report(f"expected a list of tests, found {as_written(tests)}")
             return
         known = {compact_json(test.raw): test for test in self._listed or ()}
         for i, test in enumerate(tests):
@@ -134,7 +144,7 @@ class Tests:
 
     def _checked_default(self, raw: Any, origin: Origin) -> tuple[dict[str, Any], Origin]:
         if not isinstance(raw, dict):
-            origin.report(f"defaultTest: expected a mapping, found {kind_found(raw)}")
+            origin.report(f"defaultTest: expected a mapping, found {as_written(raw)}")
             return {}, origin
         return self._checked_test(raw, origin), origin
 
@@ -154,7 +164,7 @@ class Tests:
                         yield from self._scenario(test, inner)
             return
         if not isinstance(raw, dict):
-            origin.report(f"expected a mapping with config and tests, found {kind_found(raw)}")
+            origin.report(f"expected a mapping with config and tests, found {as_written(raw)}")
             return
         warn_of_others(raw, SCENARIO, origin)
         yield self._with_every_config(what_fits(raw, SCENARIO, origin), origin)
@@ -193,7 +203,7 @@ class Tests:
             doubt_variables(_mapping(test.get("vars")), origin.at("vars"))
             yield _Test(test, origin)
         else:
-            origin.report(f"expected a test or the name of a file, found {kind_found(raw)}")
+            origin.report(f"expected a test or the name of a file, found {as_written(raw)}")
 
     def _checked_test(self, raw: dict[str, Any], origin: Origin) -> dict[str, Any]:
         """A test without values of the wrong type, with the files of its transforms checked."""
@@ -204,6 +214,7 @@ class Tests:
         inner = origin.at("options")
         warn_of_others(raw["options"], OPTIONS, inner)
         options = what_fits(raw["options"], OPTIONS, inner)
+        warn_of_others(options.get("factuality") or {}, FACTUALITY, inner.at("factuality"))
         for key in ("transform", "postprocess", "transformVars"):
             self._sources.code(options.get(key), inner.at(key))
         return raw if options is raw["options"] else {**raw, "options": options}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from evalwright.files.key_paths import as_written
 from evalwright.formats.promptfoo.arithmetic import mistake_in
 from evalwright.formats.promptfoo.kinds import COMPARISONS
 from evalwright.formats.promptfoo.origin import Origin
@@ -43,7 +44,9 @@ def check_keys(raw: Mapping[str, Any], sources: Sources, origin: Origin) -> None
     for i, named in enumerate(raw.get("extensions", ())):
         place = origin.at("extensions", i)
         if not (in_file(named) and split_function(named)[0].endswith(SCRIPTS)):
-            place.report(f"expected file://FILE:FUNCTION with a file of Python or JavaScript, found {named!r}")
+            place.report(
+                f"expected file://FILE:FUNCTION with a file of Python or JavaScript, found {as_written(named)}"
+            )
         sources.code(named, place)
 
 
@@ -66,6 +69,6 @@ def check_derived(raw: Mapping[str, Any], origin: Origin) -> None:
             warn_of_others(metric, DERIVED, place)
             metric = what_fits(metric, DERIVED, place)
         if not isinstance(metric, dict) or not {"name", "value"} <= metric.keys():
-            place.report(f"expected a mapping with name and value, found {metric!r:.60}")
+            place.report(f"expected a mapping with name and value, found {as_written(metric)}")
         elif (mistake := mistake_in(str(metric.get("value")))) is not None:
             place.at("value").report(mistake)

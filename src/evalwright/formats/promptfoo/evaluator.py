@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from evalwright.errors import EvaluatorError, InputError, Problem, did_you_mean
+from evalwright.files.key_paths import as_written
 from evalwright.formats.promptfoo.faults import ScriptError, TemplateError
 from evalwright.formats.promptfoo.kinds import CHECKS, SET, base_of, calls_judge
 from evalwright.formats.promptfoo.sources import SCRIPTS, in_file, split_function
@@ -87,7 +88,7 @@ class PromptfooAssertion:
         if self._kind != SET and self._kind not in CHECKS:
             near = did_you_mean(self._kind, (*CHECKS, SET))
             raise InputError(
-                Problem("", f"expected the type of an assertion, found {kind!r}{near}", key="assertion.type")
+                Problem("", f"expected the type of an assertion, found {as_written(kind)}{near}", key="assertion.type")
             )
         self._check = None if self._kind == SET else _check_of(self._kind)
 

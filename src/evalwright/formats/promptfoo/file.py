@@ -10,7 +10,7 @@ from typing import Any
 
 from evalwright.errors import InputError, Problem
 from evalwright.files import yaml
-from evalwright.files.key_paths import Place
+from evalwright.files.key_paths import Place, as_written
 from evalwright.formats.promptfoo.faults import TemplateError
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.scripts import evaluated_file
@@ -127,7 +127,7 @@ def mapping_of(path: Path, folder: Path) -> tuple[yaml.Document, dict[str, Any]]
     document = _read_document(path, folder)
     raw = document.value
     if not isinstance(raw, dict):
-        what = "the file is empty" if raw is None else f"found {type(raw).__name__}"
+        what = "the file is empty" if raw is None else f"found {as_written(raw)}"
         raise InputError(Problem(str(path), f"{what}, expected a mapping with prompts, providers and tests"))
     return document, as_javascript(raw)
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from evalwright.files.key_paths import as_written
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.sources import Sources, in_file
 from evalwright.formats.promptfoo.templates import holds_template
@@ -64,12 +65,12 @@ def _written_out(text: str, scheme: str, origin: Origin) -> dict[str, Any]:
     first, *lines = head.split("\n")
     line = _FIRST_LINE.fullmatch(first.strip())
     if line is None:
-        origin.report(f"expected a request that begins like 'POST /path HTTP/1.1', found {first!r:.80}")
+        origin.report(f"expected a request that begins like 'POST /path HTTP/1.1', found {as_written(first)}")
         return {}
     pairs = [_HEADER.fullmatch(line.strip()) for line in lines]
     for header_line, pair in zip(lines, pairs, strict=True):
         if pair is None:
-            origin.report(f"expected a header, 'Name: value', found {header_line!r:.80}")
+            origin.report(f"expected a header, 'Name: value', found {as_written(header_line)}")
     headers = {pair[1]: pair[2] for pair in pairs if pair is not None}
     host = next((value for name, value in headers.items() if name.lower() == "host"), None)
     if host is None:

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from jinja2 import Undefined
 
+from evalwright.files.key_paths import as_written
 from evalwright.files.numbers import is_number
 from evalwright.formats.promptfoo.javascript_operators import (
     loosely_equal,
@@ -22,7 +23,6 @@ from evalwright.formats.promptfoo.javascript_operators import (
 from evalwright.formats.promptfoo.nunjucks_texts import TEXT_FILTERS
 from evalwright.formats.promptfoo.nunjucks_values import List, Mapped, in_template
 from evalwright.formats.promptfoo.values import as_javascript, compact_json, pretty_json, template_text
-from evalwright.formats.shared.findings import kind_found
 from evalwright.formats.shared.javascript.characters import code_units
 
 __all__ = ["FILTERS", "KEPT_FILTERS", "KEPT_TESTS", "TESTS"]
@@ -97,7 +97,7 @@ def _chosen(wanted: bool) -> Callable[..., Any]:
 def _joined(value: Any, sign: str = "", attribute: str | None = None) -> str:
     if not isinstance(value, (list, tuple, Iterator)):
         raise TypeError(
-            f"join: expected a list, found {'nothing' if isinstance(value, Undefined) else kind_found(value)}"
+            f"join: expected a list, found {'nothing' if isinstance(value, Undefined) else as_written(value)}"
         )
     items = list(value)
     if attribute is not None:

@@ -10,13 +10,13 @@ from typing import Any
 
 from evalwright.errors import InputError
 from evalwright.files import yaml
+from evalwright.files.key_paths import as_written
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.shapes import PROMPT, warn_of_others, what_fits
 from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, in_file, split_function
 from evalwright.formats.promptfoo.tables import rows_of
 from evalwright.formats.promptfoo.templates import holds_template
 from evalwright.formats.promptfoo.values import as_javascript, compact_json, json_parse, pretty_json
-from evalwright.targets.settings import shown_value
 
 __all__ = ["TURNS", "AuthoredPrompt", "allows", "prompts_of"]
 
@@ -97,7 +97,7 @@ class _Reading:
                 return self._text(source, named, origin, written="raw" in one)
         if isinstance(one, list):
             return [{"raw": pretty_json(one), "label": pretty_json(one)}]
-        origin.report(f"expected text, or a mapping with raw or id, found {shown_value(one)}")
+        origin.report(f"expected text, or a mapping with raw or id, found {as_written(one, nothing='nothing')}")
         return []
 
     def labelled(self, text: str, label: Any, origin: Origin) -> list[AuthoredPrompt]:

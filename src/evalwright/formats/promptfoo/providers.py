@@ -8,6 +8,7 @@ from typing import Any
 
 from evalwright.errors import did_you_mean
 from evalwright.files.credentials import without_credentials
+from evalwright.files.key_paths import as_written
 from evalwright.files.masker import looks_secret, may_be_secret
 from evalwright.formats.promptfoo.http_settings import plain_settings, without_unsupported
 from evalwright.formats.promptfoo.origin import Origin
@@ -151,7 +152,7 @@ def _entry(entry: Any, sources: Sources, origin: Origin) -> list[Provider]:
             return _checked_provider({**inner, "id": name}, sources, origin, inner.get("id", name))
     if isinstance(entry, dict) and isinstance(entry.get("id"), str):
         return _checked_provider(entry, sources, origin)
-    origin.report(f"expected the id of a provider, or a mapping with one, found {type(entry).__name__} {entry!r:.60}")
+    origin.report(f"expected the id of a provider, or a mapping with one, found {as_written(entry)}")
     return []
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from evalwright.files.key_paths import as_written
 from evalwright.formats.promptfoo.assertions import short_form
 from evalwright.formats.promptfoo.doubts import doubt_cell
 from evalwright.formats.promptfoo.origin import Origin
@@ -81,7 +82,7 @@ def _configure(assertion: dict[str, Any] | None, name: str, key: str, value: str
     try:
         threshold = float(value)
     except ValueError:
-        origin.report(f"{place}: {key}: expected a number, found {value!r}")
+        origin.report(f"{place}: {key}: expected a number, found {as_written(value)}")
         return
     if name != "threshold":
         origin.report(f"{place}: {key}: only the threshold of an assertion can be set")
@@ -100,4 +101,4 @@ def _add_plain_cell(test: dict[str, Any], row: dict[str, str], origin: Origin, p
         try:
             test["threshold"] = float(threshold)
         except ValueError:
-            origin.report(f"{place}: __threshold: expected a number, found {threshold!r}")
+            origin.report(f"{place}: __threshold: expected a number, found {as_written(threshold)}")

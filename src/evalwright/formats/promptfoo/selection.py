@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from evalwright.errors import EvaluatorError, InputError, counted
+from evalwright.files.key_paths import as_written
 from evalwright.formats.promptfoo.numbering import AuthoredCase
 from evalwright.formats.promptfoo.recorded_results import recorded_tests, test_key
 from evalwright.model.snapshot import Case
@@ -115,7 +116,7 @@ def _pattern(flag: str, text: str) -> Callable[[str], object]:
 def _with_metadata(text: str) -> _Narrow:
     key, separator, value = text.partition("=")
     if not (separator and key and value):
-        raise InputError(f"--filter-metadata: expected KEY=VALUE, found {text!r}")
+        raise InputError(f"--filter-metadata: expected KEY=VALUE, found {as_written(text)}")
 
     def fits(case: Case) -> bool:
         value_given = case.metadata.get(key)
@@ -132,7 +133,7 @@ def mistaken_range(text: str) -> str:
     """What is wrong with a range of tests; empty if nothing is."""
     match = _RANGE.fullmatch(text.strip())
     if match is None or not (match[1] or match[2]):
-        return f"expected START:END, counted from 0, END excluded, found {text!r}"
+        return f"expected START:END, counted from 0, END excluded, found {as_written(text)}"
     behind = match[1] and match[2] and int(match[1]) > int(match[2])
     return f"the start is after the end: {text!r}" if behind else ""
 

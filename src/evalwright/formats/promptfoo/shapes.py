@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
+from evalwright.files.key_paths import as_written
 from evalwright.files.numbers import is_number
 from evalwright.files.plain import not_finite
 from evalwright.formats.promptfoo.origin import Origin
-from evalwright.formats.shared.findings import kind_found
 
 __all__ = [
     "ASSERTION",
@@ -16,6 +16,7 @@ __all__ = [
     "COMMAND_LINE",
     "CONFIG",
     "DERIVED",
+    "FACTUALITY",
     "GENERATOR",
     "HTTP",
     "OPTIONS",
@@ -137,6 +138,7 @@ OPTIONS: Shape = {
     "rubricPrompt": MESSAGES, "factuality": NUMBERS, "disableVarExpansion": FLAG, "disableDefaultAsserts": FLAG,
     "disableConversationVar": FLAG, "storeOutputAs": TEXT, "runSerially": FLAG, "repeat": _count(1),
 }  # fmt: skip
+FACTUALITY: Shape = dict.fromkeys(("subset", "superset", "agree", "disagree", "differButFactual"), NUMBER)
 GENERATOR: Shape = {"path": NAME, "config": ANYTHING}
 SCENARIO: Shape = {"config": ENTRIES, "tests": ENTRIES, "description": TEXT}
 ASSERTION: Shape = {
@@ -177,7 +179,7 @@ def what_fits(raw: dict[str, Any], shape: Shape, origin: Origin) -> dict[str, An
     wrong = [key for key, value in raw.items() if key in shape and not shape[key].fits(value)]
     for key in wrong:
         if raw[key] is not None:
-            origin.at(key).report(f"{key}: expected {shape[key].expected}, found {kind_found(raw[key])}")
+            origin.at(key).report(f"{key}: expected {shape[key].expected}, found {as_written(raw[key])}")
     for place, number in not_finite({key: raw[key] for key in shape if key in raw}):
         origin.at(*place).report(f"expected a finite number, found {number}")
     return {key: value for key, value in raw.items() if key not in wrong} if wrong else raw

@@ -14,6 +14,7 @@ from typing import Any
 
 from evalwright.errors import InputError, counted, did_you_mean
 from evalwright.files.dotenv import read_env_files, unread_lines
+from evalwright.files.key_paths import as_written
 from evalwright.files.masker import may_be_secret, secrets_in
 from evalwright.formats.promptfoo import FORMAT
 from evalwright.formats.promptfoo.assertions import Assertions
@@ -260,7 +261,9 @@ class _Reading:
         if code is not None and code.strip() == "0":
             given = "0"
         elif code is not None:
-            self._origin.warn(f"{_FAILED_CODE} is read only if it is 0, found {code!r}: the exit code of failures is 1")
+            self._origin.warn(
+                f"{_FAILED_CODE} is read only if it is 0, found {as_written(code)}: the exit code of failures is 1"
+            )
         if given is None:
             return None
         try:
@@ -268,7 +271,7 @@ class _Reading:
         except ValueError:
             rate = nan
         if not isfinite(rate):
-            raise InputError(f"{_PASS_RATE}: expected a percentage, found {given!r}")
+            raise InputError(f"{_PASS_RATE}: expected a percentage, found {as_written(given)}")
         return {"kind": "promptfoo", "pass_rate": rate}
 
     def _stored_document(self) -> dict[str, Any]:

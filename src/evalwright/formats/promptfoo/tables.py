@@ -8,6 +8,7 @@ from functools import cache
 from typing import NamedTuple
 
 from evalwright.errors import counted
+from evalwright.files.key_paths import as_written
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.session import environment
 
@@ -30,7 +31,7 @@ def rows_of(text: str, file: str, origin: Origin) -> tuple[list[str], Iterator[C
     """The header of a table, and its rows; rows that do not match the header are reported."""
     delimiter = environment().get(DELIMITER) or ","
     if len(delimiter) != 1:
-        origin.report(f"{DELIMITER}: expected one character, found {delimiter!r}")
+        origin.report(f"{DELIMITER}: expected one character, found {as_written(delimiter)}")
         return [], iter(())
     records = _records(text, file, origin, delimiter)
     header = next(records, CsvRow("", [])).cells

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 from evalwright.decisions.terms import guard_of, margin_of
 from evalwright.errors import InputError, Problem, did_you_mean
-from evalwright.files.key_paths import Place
+from evalwright.files.key_paths import Place, as_written
 from evalwright.files.numbers import is_number
 from evalwright.formats.shared.gates import checked_gate, unread_gate_keys, written_gate
 from evalwright.statistics.levels import LEAST_ALPHA
@@ -137,21 +137,21 @@ class _Reading:
     def _text(self, key: str) -> str | None:
         value = self._raw.get(key)
         if key in self._raw and (not isinstance(value, str) or not value.strip()):
-            self._mistake(f"{key}: expected text, found {value!r}", key)
+            self._mistake(f"{key}: expected text, found {as_written(value)}", key)
             return None
         return value
 
     def _flag(self, key: str) -> bool:
         value = self._raw.get(key, False)
         if not isinstance(value, bool):
-            self._mistake(f"{key}: expected true or false, found {value!r}", key)
+            self._mistake(f"{key}: expected true or false, found {as_written(value)}", key)
         return value is True
 
     def _one_of(self, key: str, known: Sequence[str], default: str) -> str:
         value = self._raw.get(key, default)
         if value not in known:
             near = did_you_mean(str(value), known)
-            self._mistake(f"{key}: expected one of {', '.join(known)}, found {value!r}{near}", key)
+            self._mistake(f"{key}: expected one of {', '.join(known)}, found {as_written(value)}{near}", key)
         return str(value)
 
     def _number(
@@ -164,14 +164,14 @@ class _Reading:
             sound = inside and (most is None or (value <= most if closed else value < most))
         if not sound:
             ends = f"from {least:g}" if most is None else f"between {least:g} and {most:g}"
-            self._mistake(f"{key}: expected a number {ends}, found {value!r}", key)
+            self._mistake(f"{key}: expected a number {ends}, found {as_written(value)}", key)
             return default or 0.0
         return float(value)
 
     def _alpha(self) -> float:
         number = self._number("alpha", 0.05, 0, 1)
         if 0 < number < LEAST_ALPHA:
-            self._mistake(f"alpha: expected a number of at least {LEAST_ALPHA:g}, found {number!r}", "alpha")
+            self._mistake(f"alpha: expected a number of at least {LEAST_ALPHA:g}, found {as_written(number)}", "alpha")
         return number
 
     def _margin(self, key: str, value: Any, metric: str, *inside: str) -> float | None:
@@ -179,7 +179,9 @@ class _Reading:
             return None
         if isinstance(value, bool) or not isinstance(value, (int, float, str)):
             self._mistake(
-                f"{key}: expected points or a fraction below 1, like 2pp or 0.02, found {value!r}", *inside, key
+                f"{key}: expected points or a fraction below 1, like 2pp or 0.02, found {as_written(value)}",
+                *inside,
+                key,
             )
             return None
         try:
@@ -205,7 +207,7 @@ class _Reading:
     def _slice_keys(self, given: Any, *place: str) -> list[str]:
         keys = [part.strip() for part in given.split(",")] if isinstance(given, str) else given
         if not isinstance(keys, list) or not keys or not all(isinstance(key, str) and key for key in keys):
-            self._mistake(f"expected keys like tag,metadata.lang, found {given!r}", *place)
+            self._mistake(f"expected keys like tag,metadata.lang, found {as_written(given)}", *place)
             return []
         return keys
 
@@ -214,7 +216,7 @@ class _Reading:
         if guards is None:
             return
         if not isinstance(guards, Mapping):
-            self._mistake(f"guards: expected a mapping like {{cost: +10%}}, found {type(guards).__name__}", "guards")
+            self._mistake(f"guards: expected a mapping like {{cost: +10%}}, found {as_written(guards)}", "guards")
             return
         for name, limit in guards.items():
             guard = guard_of(str(name), str(limit), self._metrics)

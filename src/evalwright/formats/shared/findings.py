@@ -22,7 +22,6 @@ __all__ = [
     "empty_text_expected",
     "expectation",
     "joined_mistakes",
-    "kind_found",
     "mistakes_in",
     "passes_always",
     "remedy",
@@ -111,15 +110,6 @@ class Findings:
     def problem(self, place: Place, message: str, absent: bool = False, *, unread: bool = False) -> Problem:
         """A problem at a place, with its line."""
         return Problem(str(self._path), message, self._document.line(place), self._spelled(place), absent, unread)
-
-
-def kind_found(value: Any, mapping: str = "a mapping", nothing: str = "null") -> str:
-    """What was found in place of something else; JSON has objects where YAML has mappings."""
-    if isinstance(value, dict):
-        return mapping
-    if isinstance(value, list):
-        return "a list"
-    return nothing if value is None else f"{type(value).__name__} {str(value)[:60]!r}"
 
 
 def empty_text_expected(cases: int) -> str:

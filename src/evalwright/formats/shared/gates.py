@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from evalwright.errors import did_you_mean
-from evalwright.files.key_paths import Place
+from evalwright.files.key_paths import Place, as_written
 from evalwright.files.numbers import finite_number_in, is_number
 from evalwright.scoring.gate import AGGREGATIONS, OPERATORS
 
@@ -49,7 +49,7 @@ def checked_gate(
     kind `reward` may stand for a mere number without a condition, and `max_error_rate` may accompany any gate.
     """
     if not isinstance(raw, Mapping):
-        report(place, f"expected a mapping, found {type(raw).__name__}")
+        report(place, f"expected a mapping, found {as_written(raw)}")
         return None
     return _Reading(metrics, report).gate(raw, place, rewards=rewards)
 
@@ -185,7 +185,9 @@ class _Reading:
                 self._report_unknown((*place, str(key)), key)
             weight = finite_number_in(value)
             if weight is None or weight < 0:
-                self._mistake((*place, str(key)), f"weights: expected a number that is not negative, found {value!r}")
+                self._mistake(
+                    (*place, str(key)), f"weights: expected a number that is not negative, found {as_written(value)}"
+                )
             weights[str(key)] = weight or 0.0
         if not any(weights.values()):
             self._mistake(place, "weights: at least one must be more than 0")
@@ -202,7 +204,7 @@ class _Reading:
             if isinstance(condition, Mapping):
                 read.append(self._gate_of_kind(condition, inside, nested=True))
             else:
-                self._mistake(inside, f"expected a mapping, found {type(condition).__name__}")
+                self._mistake(inside, f"expected a mapping, found {as_written(condition)}")
         return {
             "kind": "logical",
             "operator": self._choice(raw, place, "operator", ("and", "or"), None),
@@ -253,7 +255,7 @@ class _Reading:
     def _number_at(self, raw: Mapping[str, Any], place: Place, key: str) -> float:
         number = finite_number_in(raw.get(key))
         if number is None:
-            what = f"found {raw[key]!r}" if key in raw else "it is missing"
+            what = f"found {as_written(raw[key])}" if key in raw else "it is missing"
             self._mistake((*place, key), f"{key}: expected a finite number, {what}")
         return number or 0.0
 
@@ -263,7 +265,7 @@ class _Reading:
         value = raw.get(key, default)
         if value in known:
             return str(value)
-        what = f"found {value!r}{did_you_mean(str(value), known)}" if key in raw else "it is missing"
+        what = f"found {as_written(value)}{did_you_mean(str(value), known)}" if key in raw else "it is missing"
         self._mistake((*place, key), f"{key}: expected one of {', '.join(known)}, {what}")
         return ""
 

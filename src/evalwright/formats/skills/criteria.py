@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from evalwright.files.key_paths import Place
+from evalwright.files.key_paths import Place, as_written
 from evalwright.formats.shared.findings import Findings
 
 __all__ = ["CRITERION_TEXTS", "LISTS", "Criterion", "criteria_of"]
@@ -31,7 +31,7 @@ def criteria_of(raw: Mapping[str, Any], place: Place, findings: Findings) -> lis
         if value is None:
             continue
         if not isinstance(value, list):
-            findings.report((*place, key), f"expected a list of criteria, found {type(value).__name__} {value!r:.60}")
+            findings.report((*place, key), f"expected a list of criteria, found {as_written(value)}")
             continue
         for i, item in enumerate(value):
             criteria += _criterion(item, (*place, key, i), findings, negated=key == "unexpected_behavior")
@@ -42,7 +42,7 @@ def _criterion(value: Any, place: Place, findings: Findings, *, negated: bool) -
     text, extra = (value, {}) if isinstance(value, str) else _text_and_other_keys(value)
     if text is None:
         kinds = f"text, or an object with one of {', '.join(CRITERION_TEXTS)}"
-        findings.report(place, f"expected {kinds}, found {type(value).__name__} {value!r:.60}")
+        findings.report(place, f"expected {kinds}, found {as_written(value)}")
     elif not text.strip():
         findings.warn(place, "a criterion without text is left out")
     else:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evalwright.files.key_paths import Place, bracketed
+from evalwright.files.key_paths import Place, as_written, bracketed
 from evalwright.formats.shared.findings import Findings
 from evalwright.formats.skills.criteria import LISTS, Criterion, criteria_of
 from evalwright.formats.skills.files import files_of
@@ -71,7 +71,7 @@ def _list_in(document: Any, findings: Findings) -> tuple[str, list[Any]] | None:
     """The key and the list of evals, or None and one mistake that says what was found instead."""
     wanted = "expected an object with the list evals, of objects with a prompt (evals[].prompt)"
     if not isinstance(document, dict):
-        findings.report((), f"{wanted}, found {_shown_document(document)}")
+        findings.report((), f"{wanted}, found {as_written(document)}")
         return None
     key = next((key for key in ("evals", "evaluations") if key in document), None)
     if key is None:
@@ -79,19 +79,13 @@ def _list_in(document: Any, findings: Findings) -> tuple[str, list[Any]] | None:
         return None
     items = document[key]
     if not isinstance(items, list) or not items:
-        findings.report((key,), f"{wanted}, found {_shown_document(items)}")
+        findings.report((key,), f"{wanted}, found {as_written(items)}")
         return None
     if not any(isinstance(item, dict) and "prompt" in item for item in items):
         keys = sorted({str(name) for item in items if isinstance(item, dict) for name in item})
         findings.report((key,), f"{wanted}, found items with {', '.join(keys)[:200] or 'no keys'}")
         return None
     return key, items
-
-
-def _shown_document(value: Any) -> str:
-    if isinstance(value, list):
-        return "an empty list" if not value else f"a list of {len(value)}"
-    return f"{type(value).__name__} {value!r:.60}"
 
 
 class _Reading:
@@ -103,7 +97,7 @@ class _Reading:
     def eval(self, position: int) -> AuthoredEval | None:
         raw, findings = self._raw, self._findings
         if not isinstance(raw, dict):
-            findings.report(self._place, f"expected an object with a prompt, found {_shown_document(raw)}")
+            findings.report(self._place, f"expected an object with a prompt, found {as_written(raw)}")
             return None
         for key in raw:
             if key not in (*EVAL_KEYS, *SILENT):
@@ -138,9 +132,7 @@ class _Reading:
         if value is None:
             return str(position)
         if isinstance(value, bool) or not isinstance(value, int | str) or value == "":
-            self._findings.report(
-                (*self._place, "id"), f"expected text or a whole number, found {_shown_document(value)}"
-            )
+            self._findings.report((*self._place, "id"), f"expected text or a whole number, found {as_written(value)}")
         return str(value)
 
     def _prompt(self) -> str:
@@ -149,7 +141,7 @@ class _Reading:
             if unfilled := _PLACEHOLDER.search(prompt):
                 self._findings.warn((*self._place, "prompt"), f"{unfilled[0]} is sent unchanged: nothing fills it in")
             return prompt
-        document = "nothing" if "prompt" not in self._raw else _shown_document(prompt)
+        document = "nothing" if "prompt" not in self._raw else as_written(prompt)
         self._findings.report((*self._place, "prompt"), f"expected the text that the agent is given, found {document}")
         return ""
 
@@ -157,7 +149,7 @@ class _Reading:
         value = self._raw.get(key)
         if value is None or isinstance(value, str):
             return value if value and value.strip() else None
-        self._findings.report((*self._place, key), f"expected text, found {_shown_document(value)}")
+        self._findings.report((*self._place, key), f"expected text, found {as_written(value)}")
         return None
 
     def _flag(self) -> bool | None:
@@ -167,7 +159,7 @@ class _Reading:
             if isinstance(value, bool):
                 flags.append(value)
             elif value is not None:
-                self._findings.report((*self._place, key), f"expected true or false, found {_shown_document(value)}")
+                self._findings.report((*self._place, key), f"expected true or false, found {as_written(value)}")
         if len({*flags}) > 1:
             self._findings.report((*self._place, "skill_should_trigger"), "it contradicts should_trigger")
         return flags[0] if flags else None
@@ -179,7 +171,7 @@ class _Reading:
         own = self._raw.get("metadata")
         if own is not None and not isinstance(own, Mapping):
             self._findings.warn(
-                (*self._place, "metadata"), f"it is not used: expected an object, found {_shown_document(own)}"
+                (*self._place, "metadata"), f"it is not used: expected an object, found {as_written(own)}"
             )
         return {**(own if isinstance(own, Mapping) else {}), **kept}
 
@@ -188,7 +180,7 @@ class _Reading:
         if value is None:
             return []
         if not isinstance(value, list) or not all(isinstance(item, str) and item.strip() for item in value):
-            self._findings.report((*self._place, key), f"expected a list of texts, found {_shown_document(value)}")
+            self._findings.report((*self._place, key), f"expected a list of texts, found {as_written(value)}")
             return []
         return value
 

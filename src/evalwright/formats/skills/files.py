@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from evalwright.files.key_paths import Place
+from evalwright.files.key_paths import Place, as_written
 from evalwright.formats.shared.findings import Findings
 
 __all__ = ["files_of"]
@@ -17,7 +17,7 @@ def files_of(raw: Any, place: Place, root: Path, evals: Path, findings: Findings
     if raw is None:
         return {}
     if not isinstance(raw, list):
-        findings.report(place, f"expected a list of paths, found {type(raw).__name__} {raw!r:.60}")
+        findings.report(place, f"expected a list of paths, found {as_written(raw)}")
         return {}
     files: dict[str, str] = {}
     for i, name in enumerate(raw):
@@ -36,7 +36,7 @@ def files_of(raw: Any, place: Place, root: Path, evals: Path, findings: Findings
 def _file(name: Any, root: Path, folder: Path) -> Path | str:
     """The file or folder of a name, or the problem with it."""
     if not isinstance(name, str) or not name.strip() or "\0" in name:
-        return f"expected a path, found {type(name).__name__} {name!r:.60}"
+        return f"expected a path, found {as_written(name)}"
     if Path(name).is_absolute():
         return f"{name!r} is an absolute path: expected one relative to the skill's root"
     try:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from evalwright.files.key_paths import as_written
 from evalwright.formats.shared.findings import Findings
 from evalwright.targets.coding_agent.skills import skill_name
 
@@ -42,7 +43,7 @@ def _authored_name(document: Mapping[str, Any], findings: Findings) -> str:
         if isinstance(value, str) and value.strip():
             names.append(value.strip())
         elif value is not None and value != "":
-            findings.report((key,), f"expected the name of the skill, found {type(value).__name__} {value!r:.60}")
+            findings.report((key,), f"expected the name of the skill, found {as_written(value)}")
     if len({*names}) > 1:
         findings.warn(("skill",), f"{names[1]!r} is not used: skill_name is {names[0]!r}")
     return names[0] if names else ""

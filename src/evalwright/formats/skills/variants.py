@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalwright.errors import InputError, did_you_mean
+from evalwright.files.key_paths import as_written
 from evalwright.formats.skills.skill import Skill
 from evalwright.model.plan import Variant
 from evalwright.targets.coding_agent.programs import PROGRAMS
@@ -67,7 +68,9 @@ def _kinds(options: Mapping[str, Any]) -> list[str]:
     chosen = [name.strip() for name in variants.split(",") if name.strip()]
     for name in chosen:
         if name not in known:
-            raise InputError(f"--variants: expected {' or '.join(known)}, found {name!r}{did_you_mean(name, known)}")
+            raise InputError(
+                f"--variants: expected {' or '.join(known)}, found {as_written(name)}{did_you_mean(name, known)}"
+            )
     if not chosen:
         raise InputError(f"--variants: expected {', '.join(known)} or one of them")
     return list(dict.fromkeys(chosen))

@@ -11,6 +11,7 @@ import msgspec
 
 from evalwright.errors import InputError, Problem, TargetError
 from evalwright.files.images import LARGEST_IMAGE, image_url, inline_image
+from evalwright.files.key_paths import as_written
 from evalwright.model.chat import ChatMessage
 from evalwright.model.snapshot import Case
 
@@ -29,7 +30,7 @@ class Images:
         wrong = [place for place in places if not place.startswith(("input.", "case.metadata."))]
         if wrong:
             expected = "expected places in the case, such as input.photo"
-            raise InputError(Problem("", f"{expected}, found {wrong[0]!r}", key="images"))
+            raise InputError(Problem("", f"{expected}, found {as_written(wrong[0])}", key="images"))
         if folders and not places:
             raise InputError(Problem("", "nothing reads this key without 'images'", key="image_folders"))
         self._places, self._folders = places, [Path(folder).resolve() for folder in folders]
@@ -87,5 +88,5 @@ def _images_at(case: Case, place: str) -> Iterator[str]:
     images = [] if value is None else value if isinstance(value, list) else [value]
     for image in images:
         if not isinstance(image, str) or not image.strip():
-            raise TargetError(f"{place}: expected an image as an address, a file or base64, found {image!r:.60}")
+            raise TargetError(f"{place}: expected an image as an address, a file or base64, found {as_written(image)}")
         yield image.strip()

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import TargetError
+from evalwright.files.key_paths import as_written
 from evalwright.files.plain import plain
 from evalwright.model.chat import ChatMessage
 from evalwright.model.snapshot import Case
@@ -45,7 +46,7 @@ def opening(case: Case, user_template: Template | None) -> list[ChatMessage]:
 
 def _listed_messages(items: Any, place: str) -> list[ChatMessage]:
     if not isinstance(items, list):
-        raise TargetError(f"{place} must be a list of messages, found {type(items).__name__}")
+        raise TargetError(f"{place} must be a list of messages, found {as_written(items)}")
     return [_message(item, f"{place}[{number}]") for number, item in enumerate(items)]
 
 
@@ -54,7 +55,7 @@ def _message(item: Any, place: str) -> ChatMessage:
         raise TargetError(f"{place} must be a mapping with a role and content")
     content = item.get("content")
     if not isinstance(content, str | list | None):
-        raise TargetError(f"{place}.content must be text or a list of parts, found {type(content).__name__}")
+        raise TargetError(f"{place}.content must be text or a list of parts, found {as_written(content)}")
     calls = [_call(call, f"{place}.tool_calls[{n}]") for n, call in enumerate(item.get("tool_calls") or [])]
     return ChatMessage(item["role"], content or "", item.get("name"), calls, item.get("tool_call_id"))
 

@@ -10,11 +10,11 @@ from typing import Any
 import httpx
 
 from evalwright.errors import did_you_mean
+from evalwright.files.key_paths import as_written
 from evalwright.targets.build import unknown
 from evalwright.targets.http.mapping import MAPPING_KEYS
 from evalwright.targets.http.presets import PRESETS
 from evalwright.targets.http.streams import EVENT_KEYS, FORMATS
-from evalwright.targets.settings import shown_value
 
 __all__ = ["HTTP_KEYS", "endpoint_mistakes", "header_mistakes", "mistakes", "place_of", "unread_entries"]
 
@@ -48,13 +48,13 @@ def mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield from _type_mistakes(config)
     method = config.get("method", "POST")
     if not isinstance(method, str) or method.upper() not in _METHODS:
-        yield "method", f"'method' must be one of {', '.join(_METHODS)}, found {shown_value(method)}"
+        yield "method", f"'method' must be one of {', '.join(_METHODS)}, found {as_written(method)}"
     yield from header_mistakes(config.get("headers"))
     yield from _query_mistakes(config.get("query_params"))
     yield from _mapping_mistakes(config)
     cap = config.get("max_response_bytes", 1)
     if not isinstance(cap, int) or isinstance(cap, bool) or cap < 1:
-        yield "max_response_bytes", f"'max_response_bytes' must be a number of bytes above 0, found {shown_value(cap)}"
+        yield "max_response_bytes", f"'max_response_bytes' must be a number of bytes above 0, found {as_written(cap)}"
     if config.get("stream") is True:
         yield from _stream_mistakes(config)
 
@@ -67,7 +67,7 @@ def unread_entries(config: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
 
 def endpoint_mistakes(endpoint: Any) -> Iterator[tuple[str, str]]:
     if not isinstance(endpoint, str) or not endpoint:
-        yield "endpoint", f"'endpoint' must be a URL, found {shown_value(endpoint)}"
+        yield "endpoint", f"'endpoint' must be a URL, found {as_written(endpoint, nothing='nothing')}"
         return
     try:
         url = httpx.URL(endpoint)
@@ -93,24 +93,24 @@ def _is_local(host: str) -> bool:
 def _type_mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for key in _TEXTS:
         if not isinstance(config.get(key), str | None):
-            yield key, f"{key!r} must be a string, found {shown_value(config[key])}"
+            yield key, f"{key!r} must be a string, found {as_written(config[key])}"
     for key in _SWITCHES:
         if not isinstance(config.get(key, False), bool):
-            yield key, f"{key!r} must be true or false, found {shown_value(config[key])}"
+            yield key, f"{key!r} must be true or false, found {as_written(config[key])}"
     for key in _MAPPINGS:
         if not isinstance(config.get(key), dict | None):
-            yield key, f"{key!r} must be a mapping, found {type(config[key]).__name__}"
+            yield key, f"{key!r} must be a mapping, found {as_written(config[key])}"
 
 
 def header_mistakes(headers: Any) -> Iterator[tuple[str, str]]:
     """Each mistake as its key, and what was found and expected."""
     if not isinstance(headers, dict | None):
-        yield "headers", f"'headers' must be a mapping, found {type(headers).__name__}"
+        yield "headers", f"'headers' must be a mapping, found {as_written(headers)}"
     for name, value in _pairs(headers):
         if not _WORD.fullmatch(str(name)):
             yield f"headers.{name}", f"{name!r} is not a valid header name"
         elif not isinstance(value, str):
-            yield f"headers.{name}", f"the header {name} must be a string (quote it), found {type(value).__name__}"
+            yield f"headers.{name}", f"the header {name} must be a string (quote it), found {as_written(value)}"
         elif not _VALUE.fullmatch(value):
             yield f"headers.{name}", f"the header {name} contains characters that are not allowed, such as line breaks"
         elif value != value.strip():
@@ -120,27 +120,30 @@ def header_mistakes(headers: Any) -> Iterator[tuple[str, str]]:
 def _query_mistakes(params: Any) -> Iterator[tuple[str, str]]:
     for name, value in _pairs(params):
         if not isinstance(value, str | int | float):
-            yield f"query_params.{name}", f"{name!r} must be a string or a number, found {type(value).__name__}"
+            yield f"query_params.{name}", f"{name!r} must be a string or a number, found {as_written(value)}"
 
 
 def _mapping_mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
     provider = config.get("provider")
     if provider is not None and (not isinstance(provider, str) or provider not in PRESETS):
         near = did_you_mean(str(provider), PRESETS)
-        yield "provider", f"unknown 'provider': {shown_value(provider)}{near} (known: {', '.join(PRESETS)})"
+        yield "provider", f"unknown 'provider': {as_written(provider)}{near} (known: {', '.join(PRESETS)})"
     mapping = config.get("response_mapping")
     if mapping in (None, {}) and provider is None and not config.get("stream"):
         yield "response_mapping", "'response_mapping' is missing: say where the answer is, or name a 'provider'"
     for key in ("response_mapping", "stream_event_mapping"):
         for name, path in _pairs(config.get(key)):
             if not isinstance(path, str | None):
-                yield f"{key}.{name}", f"{name!r} must be a JSONPath, found {shown_value(path)}"
+                yield f"{key}.{name}", f"{name!r} must be a JSONPath, found {as_written(path)}"
 
 
 def _stream_mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
     form = config.get("stream_format")
     if not isinstance(form, str) or form not in FORMATS:
-        yield "stream_format", f"'stream_format' must be one of {', '.join(FORMATS)}, found {shown_value(form)}"
+        yield (
+            "stream_format",
+            f"'stream_format' must be one of {', '.join(FORMATS)}, found {as_written(form, nothing='nothing')}",
+        )
     mapping = config.get("stream_event_mapping")
     token = mapping.get("token") if isinstance(mapping, dict) else None
     if form != "raw_chunks" and not (token or config.get("stream_event_field")):

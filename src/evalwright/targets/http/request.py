@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from evalwright.errors import TargetError
+from evalwright.files.key_paths import as_written
 from evalwright.model.snapshot import Case
 from evalwright.targets.templates import Template
 
@@ -41,5 +42,5 @@ class RequestBody:
 
 def _object(value: Any, what: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise TargetError(f"{what} must be a JSON object, found {type(value).__name__}")
+        raise TargetError(f"{what} must be a JSON object, found {as_written(value)}")
     return value

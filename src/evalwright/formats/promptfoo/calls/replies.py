@@ -6,11 +6,11 @@ import math
 from typing import Any
 
 from evalwright.errors import TargetError
+from evalwright.files.key_paths import as_written
 from evalwright.files.numbers import is_number
 from evalwright.files.plain import plain
 from evalwright.formats.promptfoo.calls import ProviderReply
 from evalwright.formats.promptfoo.values import as_javascript
-from evalwright.formats.shared.findings import kind_found
 
 __all__ = ["reply_in"]
 
@@ -22,7 +22,7 @@ def reply_in(returned: Any) -> ProviderReply:
     """The reply in what a provider returned: a mapping with `output` or `error`. Raises TargetError."""
     returned = as_javascript(plain(returned, "output", []))
     if not isinstance(returned, dict):  # a text, too: promptfoo sees no output in it
-        raise TargetError(f"the provider returned {kind_found(returned)}, expected a mapping with output or error")
+        raise TargetError(f"the provider returned {as_written(returned)}, expected a mapping with output or error")
     if returned.get("error"):
         raise TargetError(str(returned["error"]), "provider_error")
     if "output" not in returned:

@@ -10,6 +10,7 @@ from typing import Any
 from evalwright.errors import EvaluatorError
 from evalwright.evaluators.judges.replies import BadReply
 from evalwright.evaluators.similarity.cosine import cosine
+from evalwright.files.key_paths import as_written
 from evalwright.formats.promptfoo.checks.embeddings import EPSILON
 from evalwright.formats.promptfoo.checks.replies import graded_reply, the_object
 from evalwright.formats.promptfoo.checks.rubrics import judge_of, messages_for, parsed_output, user_message
@@ -76,7 +77,7 @@ def _turn_text(turn: Mapping[str, Any], part: str) -> str:
 def _fitting_turn(text: str) -> tuple[bool, str]:
     reply = the_object(text, ("verdict",))
     if (verdict := reply.get("verdict")) not in ("yes", "no"):
-        raise BadReply(f"expected yes or no as 'verdict', found {verdict!r}")
+        raise BadReply(f"expected yes or no as 'verdict', found {as_written(verdict)}")
     return verdict == "yes", str(reply.get("reason") or "")
 
 

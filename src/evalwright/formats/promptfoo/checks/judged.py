@@ -9,6 +9,7 @@ from typing import Any
 from evalwright.errors import EvaluatorError
 from evalwright.evaluators.judges.replies import BadReply
 from evalwright.evaluators.wording import shorten
+from evalwright.files.key_paths import as_written
 from evalwright.formats.promptfoo.checks.replies import (
     graded_reply,
     one_object,
@@ -71,7 +72,7 @@ async def goal_success(question: AssertionInput) -> Evaluation:
     value = question.value
     goal = value.get("goal") if isinstance(value, Mapping) else value
     if not isinstance(goal, str) or not goal.strip():
-        raise EvaluatorError(f"{question.kind}: expected the goal as text, found {value!r:.60}", "bad_value")
+        raise EvaluatorError(f"{question.kind}: expected the goal as text, found {as_written(value)}", "bad_value")
     steps = "\n".join(f"{number}. {step}" for number, step in enumerate(traced_steps(question), 1))
     names = {"goal": goal.strip(), "trajectory": steps, "output": parsed_output(question.text)}
     messages = await messages_for(question, names) or [

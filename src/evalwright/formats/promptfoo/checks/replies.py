@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from evalwright.errors import EvaluatorError
 from evalwright.evaluators.judges.replies import BadReply, keys_once
 from evalwright.evaluators.wording import shorten
+from evalwright.files.key_paths import as_written
 from evalwright.formats.promptfoo.checks.structures import objects_in
 from evalwright.formats.promptfoo.graders import Grader
 
@@ -99,7 +100,7 @@ def score_in(value: Any) -> float:
     except (ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        raise BadReply(f"expected a number as 'score', found {value!r}")
+        raise BadReply(f"expected a number as 'score', found {as_written(value)}")
     return number
 
 
@@ -107,4 +108,4 @@ def _truth(value: Any) -> bool:
     word = str(value).lower() if isinstance(value, (bool, str)) else ""
     if word in _TRUE or word in _FALSE:
         return word in _TRUE
-    raise BadReply(f"expected true or false as 'pass', found {value!r}")
+    raise BadReply(f"expected true or false as 'pass', found {as_written(value)}")

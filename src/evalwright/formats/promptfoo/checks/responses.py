@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalwright.errors import EvaluatorError
+from evalwright.files.key_paths import as_written
 from evalwright.formats.promptfoo.evaluator import AssertionInput
 from evalwright.model.result import Evaluation
 
@@ -90,7 +91,7 @@ def skill_used(question: AssertionInput) -> Evaluation:
         return _counted_calls(question, value, names, called)
     wanted = [value] if isinstance(value, str) else value
     if not isinstance(wanted, list) or not wanted or not all(isinstance(name, str) and name.strip() for name in wanted):
-        raise _unusable(f"expected a name, a list of names or a mapping, found {value!r:.60}")
+        raise _unusable(f"expected a name, a list of names or a mapping, found {as_written(value)}")
     used = [name.strip() in names for name in wanted]
     passed = not any(used) if question.negated else all(used)
     reason = f"used {called}, {'forbidden' if question.negated else 'expected'} {', '.join(map(str.strip, wanted))}"
@@ -131,7 +132,7 @@ def _bound(value: Mapping[str, Any], key: str) -> int | None:
     if bound is None and key not in value:
         return None
     if isinstance(bound, bool) or not isinstance(bound, (int, float)) or bound < 0 or bound != int(bound):
-        raise _unusable(f"{key}: expected a whole number from 0, found {bound!r}")
+        raise _unusable(f"{key}: expected a whole number from 0, found {as_written(bound)}")
     return int(bound)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalwright.errors import EvaluatorError
+from evalwright.files.key_paths import as_written
 from evalwright.formats.promptfoo.evaluator import AssertionInput
 from evalwright.formats.promptfoo.faults import ScriptError, TemplateError
 from evalwright.formats.promptfoo.graders import Grader, grader_of
@@ -76,7 +77,7 @@ def _part(prompt: Any, part: Part | None) -> Any:
     if part is None or not prompt:
         return prompt
     if not isinstance(prompt, list):
-        raise EvaluatorError(f"rubricPrompt: expected a list of two prompts, found {prompt!r:.60}", "bad_value")
+        raise EvaluatorError(f"rubricPrompt: expected a list of two prompts, found {as_written(prompt)}", "bad_value")
     message = prompt[part] if part < len(prompt) else None
     return message.get("content") if isinstance(message, dict) else message
 

@@ -11,6 +11,7 @@ from typing import Any
 from evalwright.errors import EvaluatorError, InputError
 from evalwright.evaluators.judges.replies import BadReply
 from evalwright.files import yaml
+from evalwright.files.key_paths import as_written
 from evalwright.formats.promptfoo.evaluator import AssertionInput
 from evalwright.formats.promptfoo.values import as_javascript
 from evalwright.model.result import Evaluation
@@ -141,7 +142,7 @@ def _by_schema(question: AssertionInput, objects: list[Any]) -> Evaluation:
 
     try:
         if not isinstance(question.value, (str, dict, list)):
-            raise ValueError(f"expected a mapping or text, found {question.value!r}")
+            raise ValueError(f"expected a mapping or text, found {as_written(question.value)}")
         validator = validator_of(_schema(question.value))
         errors = [next(iter(validator.iter_errors(document)), None) for document in objects]
     except (ValueError, RecursionError) as error:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalwright.errors import EvaluatorError
+from evalwright.files.key_paths import as_written
 from evalwright.files.numbers import is_number
 from evalwright.formats.promptfoo.checks.traced_steps import NO_ARGUMENTS, TracedStep, traced_spans, traced_steps
 from evalwright.formats.promptfoo.evaluator import AssertionInput, expected_or_forbidden
@@ -41,7 +42,9 @@ def tool_used(question: AssertionInput) -> Evaluation:
         or not wanted_tools
         or not all(isinstance(tool, str) for tool in wanted_tools)
     ):
-        raise _unusable(question, f"expected the name of a tool, a list of names or a mapping, found {value!r:.60}")
+        raise _unusable(
+            question, f"expected the name of a tool, a list of names or a mapping, found {as_written(value)}"
+        )
     called = [any(_matches(step, {"pattern": wanted_tool}) for step in tools) for wanted_tool in wanted_tools]
     passed = not any(called) if question.negated else all(called)
     reason = (
@@ -55,9 +58,9 @@ def tool_sequence(question: AssertionInput) -> Evaluation:
     value = question.value
     settings = {"steps": value} if isinstance(value, list) else value
     if not isinstance(settings, Mapping) or not isinstance(settings.get("steps"), list) or not settings["steps"]:
-        raise _unusable(question, f"expected a list of steps, or a mapping with steps, found {value!r:.60}")
+        raise _unusable(question, f"expected a list of steps, or a mapping with steps, found {as_written(value)}")
     if (mode := settings.get("mode", "in_order")) not in ("in_order", "exact"):
-        raise _unusable(question, f"mode: expected in_order or exact, found {mode!r:.40}")
+        raise _unusable(question, f"mode: expected in_order or exact, found {as_written(mode)}")
     wanted = [
         {"pattern": step} if isinstance(step, str) else _as_mapping(step, question.kind) for step in settings["steps"]
     ]
@@ -76,16 +79,16 @@ def tool_args_match(question: AssertionInput) -> Evaluation:
     equal `defaults`."""
     value = question.value
     if not isinstance(value, Mapping) or not {"args", "arguments"} & value.keys():
-        raise _unusable(question, f"expected a mapping with name and args, found {value!r:.60}")
+        raise _unusable(question, f"expected a mapping with name and args, found {as_written(value)}")
     wanted = value["args"] if "args" in value else value["arguments"]
     if (mode := value.get("mode", "partial")) not in ("partial", "exact"):
-        raise _unusable(question, f"mode: expected partial or exact, found {mode!r:.40}")
+        raise _unusable(question, f"mode: expected partial or exact, found {as_written(mode)}")
     defaults, ignored = value.get("defaults", {}), value.get("ignore", [])
     ignored = [ignored] if isinstance(ignored, str) else ignored
     if not isinstance(defaults, Mapping):
-        raise _unusable(question, f"defaults: expected a mapping, found {defaults!r:.40}")
+        raise _unusable(question, f"defaults: expected a mapping, found {as_written(defaults)}")
     if not isinstance(ignored, list) or not all(isinstance(name, str) and name.strip() for name in ignored):
-        raise _unusable(question, f"ignore: expected names of arguments, found {ignored!r:.40}")
+        raise _unusable(question, f"ignore: expected names of arguments, found {as_written(ignored)}")
     calls = [step for step in _tools(question) if _matches(step, _as_mapping(value, question.kind))]
     arguments = [step.args for step in calls if step.args is not NO_ARGUMENTS]
     expected = _without(wanted, ignored, {})
@@ -102,7 +105,7 @@ def step_count(question: AssertionInput) -> Evaluation:
     """There were from `min` to `max` steps of this `type` and name."""
     value = question.value
     if not isinstance(value, Mapping) or _range(value) == (None, None):
-        raise _unusable(question, f"expected a mapping with min or max, found {value!r:.60}")
+        raise _unusable(question, f"expected a mapping with min or max, found {as_written(value)}")
     least, most = _range(value)
     count = sum(_matches(step, value) for step in traced_steps(question))
     within = (least is None or count >= least) and (most is None or count <= most)
@@ -113,7 +116,7 @@ def span_count(question: AssertionInput) -> Evaluation:
     """From `min` to `max` spans have a name that fits `pattern`."""
     value = question.value
     if not isinstance(value, Mapping) or not value.get("pattern"):
-        raise _unusable(question, f"expected a mapping with pattern, found {value!r:.60}")
+        raise _unusable(question, f"expected a mapping with pattern, found {as_written(value)}")
     least, most = _range(value)
     count = len(_fitting(question, value))
     passed = (least is None or count >= least) and (most is None or count <= most)
@@ -124,10 +127,10 @@ def span_duration(question: AssertionInput) -> Evaluation:
     """The spans, or their `percentile`, took at most `max` ms."""
     value = question.value
     if not isinstance(value, Mapping) or not is_number(value.get("max")):
-        raise _unusable(question, f"expected a mapping with max, in milliseconds, found {value!r:.60}")
+        raise _unusable(question, f"expected a mapping with max, in milliseconds, found {as_written(value)}")
     share = value.get("percentile", 100)
     if not is_number(share) or not 0 <= share <= 100:
-        raise _unusable(question, f"percentile: expected a number from 0 to 100, found {share!r:.40}")
+        raise _unusable(question, f"percentile: expected a number from 0 to 100, found {as_written(share)}")
     took = sorted(
         (span.finished_at - span.started_at).total_seconds() * 1000
         for span in _fitting(question, value)
@@ -166,7 +169,7 @@ def _tools(question: AssertionInput) -> list[TracedStep]:
 
 def _as_mapping(value: Any, kind: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping) or not (value.get("pattern") or value.get("name")):
-        raise EvaluatorError(f"{kind}: expected name or pattern of a step, found {value!r:.60}", "bad_value")
+        raise EvaluatorError(f"{kind}: expected name or pattern of a step, found {as_written(value)}", "bad_value")
     return value
 
 
