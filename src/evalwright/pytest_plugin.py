@@ -179,8 +179,8 @@ class _Session:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.CollectReport | pytest.TestReport) -> tuple[str, str, str] | None:
-        """A test that could not be judged is an error, like one whose setup failed."""
-        return ("error", "E", "ERROR") if getattr(report, _MARK, False) else None
+        """A test that could not be judged is an error, like one whose setup failed, unless it is about to run again."""
+        return ("error", "E", "ERROR") if report.failed and getattr(report, _MARK, False) else None
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:

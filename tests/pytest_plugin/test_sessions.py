@@ -8,6 +8,26 @@ from evalwright.model.trace import Trace
 
 pytest_plugins = ["pytester"]
 
+RERUNS = """
+from pathlib import Path
+from _pytest.runner import runtestprotocol
+
+def pytest_runtest_protocol(item, nextitem):
+    for attempt in range(2):
+        item._initrequest()
+        reports = runtestprotocol(item, nextitem=nextitem, log=False)
+        again = attempt == 0 and any(report.failed for report in reports)
+        for report in reports:
+            report.outcome = "rerun" if again and report.failed else report.outcome
+            item.ihook.pytest_runtest_logreport(report=report)
+        if not again:
+            return True
+
+def pytest_report_teststatus(report):
+    return ("rerun", "R", "RERUN") if report.outcome == "rerun" else None
+"""
+"""Runs a test that failed once more, as pytest-rerunfailures does."""
+
 
 def re_evaluate(run):
     with pytest.raises(SystemExit) as ended:
@@ -43,6 +63,30 @@ def test_a_judge_that_could_not_judge_makes_an_error_and_no_failure(session):
 
 def test_a_test_with_scores_too_low_and_errors_is_a_failure(session):
     session.run(a="def test_both(): passing('oh', by=[judge, is_hi])\n").assert_outcomes(failed=1)
+
+
+def test_only_the_last_attempt_at_a_test_is_in_the_run(session):
+    session.files({"conftest.py": RERUNS})
+    body = """
+attempts = []
+
+def test_flaky():
+    passing("hi")
+    attempts.append("one more")
+    assert len(attempts) == 2
+"""
+    session.run(a=body).assert_outcomes(passed=1)
+    assert session.verdicts() == {"test_a.py::test_flaky": "pass"}
+
+
+def test_an_attempt_that_could_not_be_judged_is_no_error_if_the_next_one_passes(session):
+    session.files({"conftest.py": RERUNS})
+    body = """
+judges = [judge, is_hi]
+
+def test_flaky(): passing("hi", by=[judges.pop(0)])
+"""
+    session.run(a=body).assert_outcomes(passed=1, errors=0)
 
 
 def test_what_the_application_raises_is_an_error_of_its_input_alone(session):

@@ -171,6 +171,7 @@ class Recorder:
         self._append(record)
 
     def _append(self, record: SpoolRecord) -> None:
+        record.test_started_at = self._test.started
         self._open_spool().append(record)
 
     def note_failure(self, failure: str) -> None:

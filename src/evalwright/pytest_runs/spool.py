@@ -1,13 +1,14 @@
 """What the processes of a pytest session leave behind: one file each in a hidden folder, with a line for every cell.
 
 A cell is written when it begins, as the error that counts if its process dies, and again when it is judged. The newest
-line of a cell counts.
+line of a cell counts, and of a test that ran several times, the cells of its last attempt.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,6 +38,8 @@ class SpoolRecord(msgspec.Struct):
     verdict: CaseVerdict
     criteria: PassCriteria = PassCriteria()
     """The criteria that decided the verdict."""
+    test_started_at: datetime = datetime.min.replace(tzinfo=UTC)
+    """Tells the attempts of a test apart."""
 
 
 def parts_of(record: SpoolRecord) -> list[Trace | CaseVerdict | EvaluationResult]:
@@ -91,21 +94,25 @@ class SpoolPlace(NamedTuple):
 class _Mark(msgspec.Struct):
     test: str
     position: int
+    test_started_at: datetime
 
 
 def places_in(folder: Path) -> list[SpoolPlace]:
-    """The newest record of each cell, by test and position. A torn last line is left out."""
-    places: dict[tuple[str, int], SpoolPlace] = {}
+    """The newest record of each cell of a test's last attempt, by test and position. A torn last line is left out."""
+    attempts_by_test: dict[str, dict[datetime, dict[int, SpoolPlace]]] = {}
     decode = msgspec.json.Decoder(_Mark).decode
-    for file in sorted(folder.glob("*.jsonl"), key=lambda path: path.stat().st_mtime_ns):
+    for file in folder.glob("*.jsonl"):
         with file.open("rb") as lines:
             start = 0
             for line in lines:
                 if line.endswith(b"\n"):
                     mark = decode(line)
-                    places[mark.test, mark.position] = SpoolPlace(mark.test, mark.position, file, start)
+                    attempts = attempts_by_test.setdefault(mark.test, {})
+                    place = SpoolPlace(mark.test, mark.position, file, start)
+                    attempts.setdefault(mark.test_started_at, {})[mark.position] = place
                 start += len(line)
-    return sorted(places.values())
+    last_attempts = (attempts[max(attempts)] for attempts in attempts_by_test.values())
+    return sorted(place for cells in last_attempts for place in cells.values())
 
 
 def records_at(places: Iterable[SpoolPlace]) -> Iterator[SpoolRecord]:
