@@ -87,13 +87,19 @@ def test_every_key_that_nothing_reads_is_reported():
 
 @pytest.mark.parametrize(
     "returned",
-    [{}, {"final_answer": None}, {"thinking": "hm"}, {"metrics": {"token_input": 1}}, {"tool_calls": [], "extra": {}}],
+    [{}, {"final_answer": None}, {"thinking": "hm"}, {"tool_calls": [], "extra": {}}],
 )
 def test_a_mapping_that_answers_nothing_is_refused_unless_it_may(returned):
     with pytest.raises(TargetError, match=r"no answer: .*test_answers\.py.*allow_missing"):
         answer_of(returned, test_a_mapping_that_answers_nothing_is_refused_unless_it_may)
     assert answer_of(returned, optional=["final_answer"]).output.final_answer is None
     assert answer_of(returned, evalh_rules=True).output.final_answer is None
+
+
+def test_what_a_call_without_an_answer_has_cost_is_kept():
+    answer = answer_of({"final_answer": None, "metrics": {"cost_usd": 0.5}})
+    assert answer.error.message.startswith("no answer: final_answer is None")
+    assert answer.metrics.cost_usd == 0.5
 
 
 @pytest.mark.parametrize(

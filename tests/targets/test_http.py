@@ -391,6 +391,21 @@ def test_a_reply_without_an_answer_is_an_error_with_the_path_and_the_reply(docum
     assert raised.value.type == "adapter_error"
 
 
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({"a": None}, "no answer: response_mapping.final_answer $.a finds null"),
+        ({"error": "overloaded"}, "HTTP 200, but the body is an error: overloaded"),
+        ({"a": "x", "c": [5]}, "response_mapping.tool_calls $.c"),
+    ],
+)
+def test_what_a_reply_without_an_answer_has_cost_is_kept(document, message):
+    mapping = {"final_answer": "$.a", "tool_calls": "$.c", "tokens.input": "$.n", "cost_usd": "$.usd"}
+    answer = ask(reply({**document, "n": 7, "usd": 0.5}), response_mapping=mapping)
+    assert message in answer.error.message
+    assert (answer.metrics.token_input, answer.metrics.cost_usd) == (7, 0.5)
+
+
 def test_an_empty_text_is_an_answer():
     assert ask(reply({"a": ""}), response_mapping={"final_answer": "$.a"}).output.final_answer == ""
 

@@ -18,7 +18,7 @@ import msgspec
 from evalwright.errors import TargetError, did_you_mean
 from evalwright.files.plain import clean_text, plain
 from evalwright.model.snapshot import Case
-from evalwright.model.trace import Answer, Output
+from evalwright.model.trace import Answer, Metrics, Output
 from evalwright.targets.answer_parts import (
     ANSWER_KEYS,
     CALL_KEYS,
@@ -90,8 +90,9 @@ def answer_of(
     """The Answer in what user code returned; messages name where `function` is defined.
 
     Raises TargetError if it has the wrong shape, keys that nothing reads, or no content, unless `optional` contains
-    final_answer. By evalh's rules text is a wrong shape, other keys are ignored, and an answer may be absent. With
-    `any_mapping`, a mapping without any key of ours is the structured answer.
+    final_answer; metrics without an answer are returned with that error. By evalh's rules text is a wrong shape, other
+    keys are ignored, and an answer may be absent. With `any_mapping`, a mapping without any key of ours is the
+    structured answer.
     """
     if returned.__class__ is dict and len(returned) == 1:
         text = returned.get("final_answer")
@@ -120,7 +121,10 @@ def answer_of(
             if _OF_OUTPUT.isdisjoint(parts):
                 answer.output.final_answer = closing_text(answer.messages)
         if not evalh_rules and "final_answer" not in optional and is_empty_answer(answer):
-            raise TargetError(_without_answer(returned, function))
+            missing = TargetError(_without_answer(returned, function))
+            if answer.metrics == Metrics():
+                raise missing
+            answer.error = target_failure(missing)  # with what the call has cost
     return with_notes(answer, notes)
 
 

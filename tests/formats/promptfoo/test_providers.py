@@ -134,3 +134,17 @@ def test_a_provider_in_javascript_may_log(tmp_path):
     )
     config = {**ECHO, "providers": ["file://p.js"], "tests": [{"vars": {"q": "a"}}]}
     assert run(tmp_path, config, **{"p.js": code}).outputs == ["a"]
+
+
+@pytest.mark.parametrize("ending", ["'error': 'overloaded'", "'output': 'x'"])
+def test_what_a_call_has_cost_is_kept_if_its_cell_is_an_error(tmp_path, ending):
+    reply = f"{{{ending}, 'cost': 0.5, 'tokenUsage': {{'prompt': 3}}}}"
+    test = {"vars": {"q": "hi"}, "options": {"transform": "file://gone.py:shorten"}}
+    files = {
+        "p.py": f"def call_api(*_):\n    return {reply}\n",
+        "gone.py": "def shorten(output, context):\n    raise ValueError('no')\n",
+    }
+    result = run(tmp_path, {**ECHO, "providers": ["file://p.py"], "tests": [test]}, **files)
+    [trace] = result.traces.values()
+    assert result.statuses == ["error"]
+    assert (trace.metrics.cost_usd, trace.metrics.token_input) == (0.5, 3)

@@ -18,7 +18,7 @@ from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer
 
-__all__ = ["RecordedResults", "known_by", "recorded_tests", "replayed", "replaying", "test_key"]
+__all__ = ["RecordedResults", "known_by", "mark_replayed", "recorded_tests", "replaying", "test_key"]
 
 _PROVIDER_FAILED = 2
 _Row = Mapping[str, Any]
@@ -54,13 +54,12 @@ class RecordedResults:
         return reply, int(took) if isinstance(took, (int, float)) else None
 
 
-def replayed(answer: Answer, latency_ms: int | None) -> Answer:
-    """An answer from the recording, with its latency."""
+def mark_replayed(answer: Answer, latency_ms: int | None) -> None:
+    """Give an answer from the recording its latency."""
     answer.started_at = datetime.now(UTC)
     answer.finished_at = answer.started_at + timedelta(milliseconds=latency_ms or 0)
     answer.latency_ms = latency_ms
     answer.extra["source"] = "replay"
-    return answer
 
 
 def replaying(variants: Sequence[Variant], numbers: Sequence[int], path: Path, trials: int) -> list[Variant]:

@@ -20,7 +20,7 @@ from evalwright.formats.promptfoo.extensions import vars_before
 from evalwright.formats.promptfoo.faults import ScriptError, TemplateError
 from evalwright.formats.promptfoo.kinds import reads_tools
 from evalwright.formats.promptfoo.prompts import TURNS, allows
-from evalwright.formats.promptfoo.recorded_results import RecordedResults, replayed
+from evalwright.formats.promptfoo.recorded_results import RecordedResults, mark_replayed
 from evalwright.formats.promptfoo.rendering import Rendering, rendering_error
 from evalwright.formats.promptfoo.transforms import transformed, transformed_vars
 from evalwright.formats.promptfoo.values import as_javascript, recorded, shown_text
@@ -84,31 +84,30 @@ class PromptfooTarget:
         self._had.add(case.id)
         if not self._is_for(own, trial):
             return Answer(Output(""), extra={"promptfoo": {"left_out": True, "vars": case.input}}, called=False)
-        options: Mapping[str, Any] = own.get("options", {})
-        seen: dict[str, Any] = {"vars": case.input}
         if missing:
             raise TargetError(
                 f"it goes on from {missing[0]}, which was not answered in this session: run the whole suite",
                 "earlier_turn_missing",
             )
+        answer = Answer(extra={"promptfoo": {"vars": case.input}})
         end = asyncio.timeout(None if self._end is None else self._end - time.monotonic())
         try:
             async with end:
                 await asyncio.sleep(0)  # or what never waits would be done after the end, too
                 if self._extensions:
                     case = await self._after_hooks(case)
-                    seen["vars"] = case.input
-                return await self._answer(case, trial, own, options, seen)
+                    answer.extra["promptfoo"]["vars"] = case.input
+                await self._fill(answer, case, trial, own)
         except TimeoutError:
             if not end.expired():
                 raise
             most = self._config["max_seconds"]
-            failure = target_failure(TargetError(f"the {most:g} s of maxEvalTimeMs are over", "time_limit"))
+            answer.error = target_failure(TargetError(f"the {most:g} s of maxEvalTimeMs are over", "time_limit"))
         except (ScriptError, TemplateError) as error:
-            failure = target_failure(rendering_error(error))
+            answer.error = target_failure(rendering_error(error))
         except TargetError as error:
-            failure = target_failure(error)
-        return Answer(error=failure, extra={"promptfoo": seen})
+            answer.error = target_failure(error)
+        return answer
 
     def _is_for(self, own: Mapping[str, Any], trial: int) -> bool:
         """Whether a test names this column's prompt and provider, if it names any, and is repeated this often."""
@@ -117,10 +116,10 @@ class PromptfooTarget:
             return False
         return allows(own.get("prompts"), self._config["prompt"]) and allows(own.get("providers"), self._provider)
 
-    async def _answer(
-        self, case: Case, trial: int, own: Mapping[str, Any], options: Mapping[str, Any], seen: dict[str, Any]
-    ) -> Answer:
-        """The answer. What is known about the cell is added to `seen`, even if there is no answer."""
+    async def _fill(self, answer: Answer, case: Case, trial: int, own: Mapping[str, Any]) -> None:
+        """Add to the answer what is known about the cell, also if that is all because an exception is raised."""
+        options: Mapping[str, Any] = own.get("options", {})
+        seen: dict[str, Any] = answer.extra["promptfoo"]
         variables = await self._given_variables(case, options)
         seen["vars"] = recorded(dict(variables))
         values, prompt, config = await self._rendered_prompt(case, trial, variables, options)
@@ -141,20 +140,24 @@ class PromptfooTarget:
             reply, took = self._cached.find(case, trial)
             turn["output"] = reply.output
             self._keep(options, reply.output)
-            return replayed(_answer_of(reply, reply.output, seen), took)
+            _add_reply(answer, reply)
+            _add_output(answer, reply, reply.output)
+            mark_replayed(answer, took)
+            return
         if "provider_output" in own:
             reply = ProviderReply(own["provider_output"], cost=0.0)
         else:
             inner = {"__evalId": "evalwright", "__evalStepId": case.id, "__repeatIndex": trial}
             hook_context = {**context, "vars": {**context["vars"], **inner}, "test": _test_for_code(case, own)}
             reply = await self._caller_for(own)(ProviderCall(prompt, hook_context, config, trial, self._environment))
+        _add_reply(answer, reply)
         # A test's own provider merely replaces the column's, whose transform and delay still apply.
         turn |= {"output": reply.output or "", "metadata": reply.metadata}
         output = await self._transformed_output(reply, options, context, seen)
         self._keep(options, output)
         if delay := self._provider.get("delay"):
             await asyncio.sleep(float(delay) / 1000)
-        return _answer_of(reply, output, seen)
+        _add_output(answer, reply, output)
 
     def _context(self, values: Mapping[str, Any], prompt: str, config: Mapping[str, Any]) -> dict[str, Any]:
         """What code gets to know about a call: the variables as they were rendered, and the prompt."""
@@ -261,7 +264,21 @@ def _question_in(prompt: str) -> Any:
     return (last.get("content") if isinstance(last, dict) else None) or last or messages
 
 
-def _answer_of(reply: ProviderReply, output: Any, seen: dict[str, Any]) -> Answer:
+def _add_reply(answer: Answer, reply: ProviderReply) -> None:
+    """What a call has cost counts, whatever becomes of its output. Raises TargetError if it ended with an error."""
+    tokens = reply.tokens
+    answer.metrics = Metrics(
+        token_input=tokens.get("prompt"), token_output=tokens.get("completion"), cost_usd=reply.cost
+    )
+    if reply.error is not None:
+        raise TargetError(reply.error, "provider_error")
+
+
+def _add_output(answer: Answer, reply: ProviderReply, output: Any) -> None:
+    """The output after all transforms, and what else is to be known of it."""
+    structured = as_javascript(output) if isinstance(output, dict) else None
+    answer.output = Output(shown_text(output), structured=structured)
+    seen = answer.extra["promptfoo"]
     seen["output"] = output
     if reply.raw is not None:
         seen["raw"] = reply.raw
@@ -271,7 +288,3 @@ def _answer_of(reply: ProviderReply, output: Any, seen: dict[str, Any]) -> Answe
         seen["metadata"] = reply.metadata
     if reply.remarks:
         seen["remarks"] = reply.remarks
-    tokens = reply.tokens
-    metrics = Metrics(token_input=tokens.get("prompt"), token_output=tokens.get("completion"), cost_usd=reply.cost)
-    structured = as_javascript(output) if isinstance(output, dict) else None
-    return Answer(Output(shown_text(output), structured=structured), metrics=metrics, extra={"promptfoo": seen})

@@ -15,12 +15,13 @@ from evalwright.files.masker import Masker, looks_secret
 from evalwright.llm.failures import retry_after
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
-from evalwright.model.trace import Answer, Doubt
+from evalwright.model.trace import Answer, Doubt, Metrics
 from evalwright.targets.build import optional_parts
+from evalwright.targets.failures import target_failure
 from evalwright.targets.http.body import EXCERPT_BYTES, Interrupted, error_in, json_of, pieces, shortened
 from evalwright.targets.http.client import new_client
 from evalwright.targets.http.config import HTTP_KEYS, mistakes, place_of, unread_entries
-from evalwright.targets.http.mapping import NEEDED, ResponseMapping, strange_find
+from evalwright.targets.http.mapping import METRICS, NEEDED, ResponseMapping, strange_find
 from evalwright.targets.http.presets import PRESETS
 from evalwright.targets.http.request import RequestBody
 from evalwright.targets.http.streams import EventReader, StreamedAnswer, event_paths
@@ -131,6 +132,16 @@ class Http:
             received = b"".join([piece async for piece in body])
         document = json_of(received, response, self._masker.mask_text)
         parts = self._mapping.parts(document)
+        try:
+            return self._answer_in(parts, document, response, received)
+        except TargetError as error:
+            answer = self._mapping.answer({name: parts.get(name) for name in METRICS})
+            if answer.metrics == Metrics():
+                raise
+            answer.error = target_failure(error)  # with what the call has cost
+            return answer
+
+    def _answer_in(self, parts: Mapping[str, Any], document: Any, response: httpx.Response, received: bytes) -> Answer:
         missing = self._mapping.missing(parts, document, self._needed)
         if missing or all(part in (None, "", []) for part in parts.values()):
             self._refuse_error(error_in(document), response)

@@ -13,6 +13,7 @@ from evalwright.targets.http.paths import JsonPath
 
 __all__ = [
     "MAPPING_KEYS",
+    "METRICS",
     "NEEDED",
     "ResponseMapping",
     "answer_of_parts",
@@ -32,8 +33,7 @@ _EXPECTED = {
     "tool_calls": "a mapping with name and arguments, or with function",
     "tool_results": "a text, or a mapping with content, name and tool_call_id",
 }
-
-_METRICS = {
+METRICS = {
     "tokens.input": "token_input",
     "tokens.output": "token_output",
     "tokens.thinking": "token_thinking",
@@ -47,7 +47,7 @@ MAPPING_KEYS = (
     "tool_calls",
     "tool_results",
     "trace_id",
-    *_METRICS,
+    *METRICS,
 )
 
 NEEDED = ("final_answer", "structured")
@@ -105,7 +105,7 @@ class ResponseMapping:
 
     def unread_numbers(self, parts: Mapping[str, Any], answer: Answer) -> Iterator[tuple[str, str]]:
         """The paths of numbers whose finds are not in the answer of these parts, and what they found."""
-        for name, ours in _METRICS.items():
+        for name, ours in METRICS.items():
             if (value := parts.get(name)) is not None and getattr(answer.metrics, ours) is None:
                 yield self._paths[name].written, repr(value)
 
@@ -131,7 +131,7 @@ class ResponseMapping:
                 "messages": _items(parts.get("messages")),
                 "tool_calls": list(tool_call_items(parts.get("tool_calls"))),
                 "tool_results": _items(parts.get("tool_results")),
-                "metrics": {ours: parts.get(name) for name, ours in _METRICS.items()},
+                "metrics": {ours: parts.get(name) for name, ours in METRICS.items()},
                 "extra": {} if trace_id is None else {"trace_id": trace_id},
             },
         )

@@ -43,6 +43,8 @@ class ProviderReply(NamedTuple):
     metadata: Mapping[str, Any] = {}
     raw: Any = None
     remarks: Mapping[str, Any] = {}
+    error: str | None = None
+    """Why there is no output."""
 
 
 class Caller(Protocol):

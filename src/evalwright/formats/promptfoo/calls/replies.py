@@ -23,9 +23,7 @@ def reply_in(returned: Any) -> ProviderReply:
     returned = as_javascript(plain(returned, "output", []))
     if not isinstance(returned, dict):  # a text, too: promptfoo sees no output in it
         raise TargetError(f"the provider returned {as_written(returned)}, expected a mapping with output or error")
-    if returned.get("error"):
-        raise TargetError(str(returned["error"]), "provider_error")
-    if "output" not in returned:
+    if "output" not in returned and not returned.get("error"):
         raise TargetError(f"the provider returned neither output nor error, but {', '.join(returned) or 'nothing'}")
     usage = returned.get("tokenUsage")
     used = (
@@ -33,7 +31,7 @@ def reply_in(returned: Any) -> ProviderReply:
     )
     metadata = returned.get("metadata")
     return ProviderReply(
-        returned["output"],
+        returned.get("output"),
         _cost_of(returned.get("cost")),
         {key: used.get(key) for key in ("prompt", "completion")} if used else {},
         metadata if isinstance(metadata, dict) else {},
@@ -42,6 +40,7 @@ def reply_in(returned: Any) -> ProviderReply:
             **{key: returned[key] for key in _REMARKS if returned.get(key) is not None},
             **({"tokenUsage": used} if used else {}),
         },
+        str(returned["error"]) if returned.get("error") else None,
     )
 
 
