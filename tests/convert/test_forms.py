@@ -115,7 +115,7 @@ def test_every_broken_line_is_named(project):
 
 def test_what_cannot_be_a_line_is_reported_by_its_place_in_the_original(project):
     (project / "E.yaml").write_text("evalcases:\n  - {id: a, criteria: x, input: y}\n  - seven\n")
-    with pytest.raises(InputError, match=r"E\.yaml:3 .*expected a mapping, found str"):
+    with pytest.raises(InputError, match=r"E\.yaml:3 .*expected a mapping, found 'seven'"):
         convert(project / "E.yaml", allow_loss=True)
 
 

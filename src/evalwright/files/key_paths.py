@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-__all__ = ["Place", "as_written", "bracketed", "dotted", "steps_of"]
+__all__ = ["Place", "as_written", "bracketed", "dotted", "kind_of", "steps_of"]
 
 Place = tuple[str | int, ...]
 """Keys of mappings and positions in lists, from the outside in."""
 
 _LONGEST = 60
 """Characters of a value in a message."""
-_MOST_PARTS = 8
 _STEP = re.compile(r"\[(\d+)\]|([^.\[]+)")
 
 
@@ -39,12 +38,14 @@ def steps_of(path: str) -> Place:
 
 
 def as_written(value: Any, mapping: str = "a mapping", nothing: str = "null") -> str:
-    """A value as YAML writes it: `null`, `true`, `5`, `'text'`, `['a', 'b']`; of a long list or mapping only that.
+    """A value as YAML writes it, such as `null`, `true`, `5` or `'text'`; of a list or mapping, only what it is.
 
     JSON calls a mapping an object; `nothing` stands for a key without a value, where that counts as missing.
     """
-    if isinstance(value, (dict, list, tuple)):
-        return _short_form(value) or (mapping if isinstance(value, dict) else "a list")
+    if isinstance(value, dict):
+        return mapping if value else "{}"
+    if isinstance(value, (list, tuple)):
+        return "a list" if value else "[]"
     if value is None or isinstance(value, bool):
         return nothing if value is None else str(value).lower()
     if isinstance(value, str):
@@ -52,13 +53,8 @@ def as_written(value: Any, mapping: str = "a mapping", nothing: str = "null") ->
     return f"{value!s:.{_LONGEST}}"
 
 
-def _short_form(value: dict[Any, Any] | list[Any] | tuple[Any, ...]) -> str:
-    """A list or mapping with its few parts; empty if it is too long, or if a part has parts of its own."""
-    parts = value.values() if isinstance(value, dict) else value
-    if len(value) > _MOST_PARTS or any(isinstance(part, (dict, list, tuple)) for part in parts):
-        return ""
-    if isinstance(value, dict):
-        text = "{" + ", ".join(f"{as_written(key)}: {as_written(part)}" for key, part in value.items()) + "}"
-    else:
-        text = "[" + ", ".join(map(as_written, value)) + "]"
-    return text if len(text) <= _LONGEST else ""
+def kind_of(value: Any) -> str:
+    """What a value is, without the value: for keys whose values may be secrets."""
+    if isinstance(value, str):
+        return "a text"
+    return as_written(value) if value is None or isinstance(value, (bool, dict, list)) else "a number"

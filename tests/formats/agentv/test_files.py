@@ -215,7 +215,7 @@ def test_what_an_evaluator_does_not_do_is_a_warning(project, evaluator, key, sai
     [
         ({"type": "code_judge", "script": ["true"], "cwd": 5}, "cwd: expected the name of a folder, found 5"),
         ({"type": "llm_judge", "target": 5}, "target: expected the name of a target, found 5"),
-        ({"type": "llm_judge", "config": [1]}, "config: expected a mapping, found [1]"),
+        ({"type": "llm_judge", "config": [1]}, "config: expected a mapping, found a list"),
         ({"type": "llm_judge", "config": {"max_tokens": 0}}, "max_tokens: e: 'max_tokens' must be"),
         ({"aggregator": {"type": "llm_judge", "prompt": "none.md"}}, "aggregator.prompt: there is no file 'none.md'"),
         ({"aggregator": {"weights": {}}}, "aggregator.type: e: expected one of weighted_average"),

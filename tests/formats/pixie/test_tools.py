@@ -74,7 +74,7 @@ def traced(called, tmp_path):
             {"text": 3},
             "the Runnable's model rejects the arguments: text: expected a string, found 3 (until then: t.jsonl)",
         ),
-        ([1], "kwargs.json: expected a JSON object, found [1]"),
+        ([1], "kwargs.json: expected a JSON object, found a list"),
         (None, "kwargs.json: does not exist"),
     ],
 )

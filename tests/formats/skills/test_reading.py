@@ -142,7 +142,7 @@ def test_names_of_the_skill_and_what_is_missing_are_warned_of(tmp_path):
     [
         ({}, {"skill": "third"}, "skill", "'third' is not used: skill_name is 'gsm8k-cot'"),
         ({}, {"evaluations": []}, "evaluations", "there is evals, too"),
-        ({"metadata": [1]}, {}, "evals[0].metadata", "expected an object, found [1]"),
+        ({"metadata": [1]}, {}, "evals[0].metadata", "expected an object, found a list"),
     ],
 )
 def test_what_is_not_used_is_warned_of(tmp_path, given, top, key, said):
