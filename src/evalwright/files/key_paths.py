@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-__all__ = ["Place", "as_written", "bracketed", "dotted", "kind_of", "steps_of"]
+__all__ = ["Place", "as_written", "bracketed", "dotted", "kind_in_words", "steps_of"]
 
 Place = tuple[str | int, ...]
 """Keys of mappings and positions in lists, from the outside in."""
@@ -53,7 +53,7 @@ def as_written(value: Any, mapping: str = "a mapping", nothing: str = "null") ->
     return f"{value!s:.{_LONGEST}}"
 
 
-def kind_of(value: Any) -> str:
+def kind_in_words(value: Any) -> str:
     """What a value is, without the value: for keys whose values may be secrets."""
     if isinstance(value, str):
         return "a text"

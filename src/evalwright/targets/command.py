@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from evalwright.errors import InputError, Problem, TargetError
-from evalwright.files.key_paths import as_written, kind_of
+from evalwright.files.key_paths import as_written, kind_in_words
 from evalwright.files.plain import plain
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
@@ -138,13 +138,13 @@ def _environment_mistakes(env: Any) -> Iterator[tuple[str, str]]:
     if env is None:
         return
     if not isinstance(env, dict):
-        yield "env", f"'env' must be a mapping of names to strings, found {kind_of(env)}"
+        yield "env", f"'env' must be a mapping of names to strings, found {kind_in_words(env)}"
         return
     for name, value in env.items():
         if not _is_text(name) or not name or "=" in name:
             yield "env", f"'env' has the name {name!r}: expected a string that is not empty and has no '='"
         elif not _is_text(value):
-            yield f"env.{name}", f"'env': {name} must be a string (quote it), found {kind_of(value)}"
+            yield f"env.{name}", f"'env': {name} must be a string (quote it), found {kind_in_words(value)}"
 
 
 def _is_text(value: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import InputError, Problem, TargetError
-from evalwright.files.key_paths import kind_of
+from evalwright.files.key_paths import kind_in_words
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Output
@@ -39,7 +39,7 @@ class PythonFunction:
         self._found = named_object(variant.config.get("target"))
         self._init_kwargs = variant.config.get("init_kwargs")
         if self._init_kwargs is not None and not isinstance(self._init_kwargs, dict):
-            raise _config_error("init_kwargs", f"expected a mapping, found {kind_of(self._init_kwargs)}")
+            raise _config_error("init_kwargs", f"expected a mapping, found {kind_in_words(self._init_kwargs)}")
         if self._init_kwargs is None and not callable(self._found):
             hint = "; name a function that calls its `invoke`" if hasattr(self._found, "invoke") else ""
             raise _config_error("target", f"{variant.config['target']!r} is not callable{hint}")

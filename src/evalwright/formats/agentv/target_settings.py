@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
-from evalwright.files.key_paths import as_written, bracketed, kind_of
+from evalwright.files.key_paths import as_written, bracketed, kind_in_words
 from evalwright.files.masker import looks_secret
 from evalwright.sandbox.patterns import compiled_pattern
 
@@ -138,5 +138,5 @@ def _mistakes(error: ValidationError, name: Any) -> Iterator[tuple[str, str]]:
     for mistake in error.errors():
         key = bracketed(mistake["loc"])
         message = mistake["msg"].removeprefix("Value error, ")
-        found = kind_of(mistake["input"]) if looks_secret(key) else as_written(mistake["input"])
+        found = kind_in_words(mistake["input"]) if looks_secret(key) else as_written(mistake["input"])
         yield key, f"{key} of target {name!r}: {message[0].lower()}{message[1:]}, found {found}"

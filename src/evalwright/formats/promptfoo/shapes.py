@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
-from evalwright.files.key_paths import as_written, kind_of
+from evalwright.files.key_paths import as_written, kind_in_words
 from evalwright.files.masker import looks_secret
 from evalwright.files.numbers import is_number
 from evalwright.files.plain import not_finite
@@ -180,7 +180,7 @@ def what_fits(raw: dict[str, Any], shape: Shape, origin: Origin) -> dict[str, An
     wrong = [key for key, value in raw.items() if key in shape and not shape[key].fits(value)]
     for key in wrong:
         if raw[key] is not None:
-            found = kind_of(raw[key]) if looks_secret(key) or shape[key] is SCALARS else as_written(raw[key])
+            found = kind_in_words(raw[key]) if looks_secret(key) or shape[key] is SCALARS else as_written(raw[key])
             origin.at(key).report(f"{key}: expected {shape[key].expected}, found {found}")
     for place, number in not_finite({key: raw[key] for key in shape if key in raw}):
         origin.at(*place).report(f"expected a finite number, found {number}")

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 
 from evalwright.errors import did_you_mean
-from evalwright.files.key_paths import as_written, kind_of
+from evalwright.files.key_paths import as_written, kind_in_words
 from evalwright.targets.build import unknown
 from evalwright.targets.http.mapping import MAPPING_KEYS
 from evalwright.targets.http.presets import PRESETS
@@ -99,18 +99,18 @@ def _type_mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield key, f"{key!r} must be true or false, found {as_written(config[key])}"
     for key in _MAPPINGS:
         if not isinstance(config.get(key), dict | None):
-            yield key, f"{key!r} must be a mapping, found {kind_of(config[key])}"
+            yield key, f"{key!r} must be a mapping, found {kind_in_words(config[key])}"
 
 
 def header_mistakes(headers: Any) -> Iterator[tuple[str, str]]:
     """Each mistake as its key, and what was found and expected."""
     if not isinstance(headers, dict | None):
-        yield "headers", f"'headers' must be a mapping, found {kind_of(headers)}"
+        yield "headers", f"'headers' must be a mapping, found {kind_in_words(headers)}"
     for name, value in _pairs(headers):
         if not _WORD.fullmatch(str(name)):
             yield f"headers.{name}", f"{name!r} is not a valid header name"
         elif not isinstance(value, str):
-            yield f"headers.{name}", f"the header {name} must be a string (quote it), found {kind_of(value)}"
+            yield f"headers.{name}", f"the header {name} must be a string (quote it), found {kind_in_words(value)}"
         elif not _VALUE.fullmatch(value):
             yield f"headers.{name}", f"the header {name} contains characters that are not allowed, such as line breaks"
         elif value != value.strip():
@@ -120,7 +120,7 @@ def header_mistakes(headers: Any) -> Iterator[tuple[str, str]]:
 def _query_mistakes(params: Any) -> Iterator[tuple[str, str]]:
     for name, value in _pairs(params):
         if not isinstance(value, str | int | float):
-            yield f"query_params.{name}", f"{name!r} must be a string or a number, found {kind_of(value)}"
+            yield f"query_params.{name}", f"{name!r} must be a string or a number, found {kind_in_words(value)}"
 
 
 def _mapping_mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
