@@ -19,7 +19,8 @@ _SENTENCES = {
 """Error types whose names mean nothing to a reader: with and without the stack of an exception."""
 
 _VALUES = re.compile(
-    r"\b[a-z][a-z0-9+.-]*://\S+"  # an address
+    r"\b(HTTP \d{3}|exit code -?\d+)\b"  # kinds of failure, which are kept
+    r"|\b[a-z][a-z0-9+.-]*://\S+"  # an address
     r"|\b[\w.+-]+@[\w-]+\.[\w.-]+"
     r"|(?<![\w/])(?:~|\.{0,2})?/[\w.\-/]+"  # a path
     r"|\b\d{4}-\d\d-\d\d(?:[T ][\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?|\b\d\d?:\d\d(?::\d\d)?\b"  # a time
@@ -78,7 +79,7 @@ def error_text(error: TraceError, *, of_result: bool = False) -> str:
 def shape_of(reason: str, case_id: str = "") -> str:
     """A reason with `…` for quoted text, numbers, ids, paths, addresses and times.
 
-    The name of the evaluator before the colon stays.
+    The name of the evaluator before the colon stays, and so do statuses of HTTP and exit codes.
     """
     reason = beginning(reason)
     return _shape_of(reason, case_id if case_id in reason else "")
@@ -102,7 +103,7 @@ def _shape(text: str, case_id: str) -> str:
 @lru_cache(1024)  # without their quotes, still more reasons are the same
 def _without_values(text: str) -> str:
     if _VALUABLE.search(text):
-        text = _VALUES.sub("…", text)
+        text = _VALUES.sub(lambda match: match[1] or "…", text)
     return _CALL.sub("(…)", _LIST.sub("'…'", text))
 
 
