@@ -23,6 +23,12 @@ def test_every_problem_is_listed_with_its_place():
     assert listed[7] == "evaluators[0]: unknown evaluator 'contans_text'; did you mean \"contains_text\"?"
 
 
+def test_an_input_that_is_taken_for_a_case_says_how_to_write_it():
+    [unknown] = problems([{"messages": []}], agents.upper, evaluators=passes)
+    assert unknown.startswith("cases[0].messages: unknown key (known: id, input")
+    assert unknown.endswith("; an input that is a mapping is written {'input': {...}})")
+
+
 def test_an_evaluator_without_its_keys_is_named_and_so_is_how_to_give_them():
     listed = problems(["a"], agents.upper, evaluators="exact_match")
     assert listed[0] == "evaluators: 'exact_match' alone lacks its keys: pass Evaluator('exact_match', KEY=...)"

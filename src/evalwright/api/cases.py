@@ -156,7 +156,8 @@ def _case_of_mapping(item: Mapping[str, Any], position: int) -> Case:
     mistakes = [((str(key),), f"unknown key{did_you_mean(str(key), _KEYS)}") for key in item if key not in _KEYS]
     if mistakes:
         place, message = mistakes[-1]
-        mistakes[-1] = place, f"{message} (known: {', '.join(_KEYS)})"
+        hint = "" if "input" in item else """; an input that is a mapping is written {'input': {...}}"""
+        mistakes[-1] = place, f"{message} (known: {', '.join(_KEYS)}{hint})"
     elif "input" not in item:
         mistakes.append(((), "the key 'input' is missing"))
     expected = item.get("expected")
