@@ -31,6 +31,11 @@ def test_long_names_that_differ_at_their_ends_stay_apart() -> None:
     assert max(map(len, lines)) < 140
 
 
+def test_an_answer_that_a_broken_stream_cut_off_says_so() -> None:
+    lines = shown(extra={"stream_interrupted": "the service reports an error: overloaded"})
+    assert "warnings    the stream was interrupted: the service reports an error: overloaded" in lines
+
+
 def test_what_was_replaced_is_shown() -> None:
     assert "warnings    case.input.x: nan replaced" in shown(extra={"replaced": ["case.input.x: nan replaced"]})
 

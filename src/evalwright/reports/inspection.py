@@ -80,9 +80,12 @@ def _fitted_lines(line: str, columns: int) -> Iterator[str]:
 
 
 def _warnings(trace: Trace) -> list[Any]:
-    """Problems noted when a recording was imported, and values that could not be stored unchanged."""
+    """Problems noted when a recording was imported, values that could not be stored unchanged, and why an answer may be
+    only the beginning of one."""
     noted = [trace.extra.get(key) for key in ("warnings", "replaced")]
-    return [warning for notes in noted if isinstance(notes, list) for warning in notes]
+    warnings = [warning for notes in noted if isinstance(notes, list) for warning in notes]
+    interruption = trace.extra.get("stream_interrupted")
+    return [*warnings, *([f"the stream was interrupted: {interruption}"] if interruption else [])]
 
 
 def file_lines(artifact: FilesystemArtifact, paint: Paint, limit: int | None) -> list[str]:
