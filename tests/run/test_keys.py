@@ -246,6 +246,15 @@ def test_models_without_a_price_are_told_once_but_not_those_on_this_machine(tmp_
     assert plan.warnings == ["no price is known for gpt-x: what it costs is in no total"]
 
 
+@pytest.mark.parametrize(("budget", "limit"), [(None, None), (1.0, None), (None, 1.0)])
+def test_leave_to_call_models_without_a_price_needs_a_limit_on_the_cost(tmp_path, keys, budget, limit):
+    variant = Variant("chat", "openai_chat", {"model": "gpt-4o-mini"})
+    plan = plan_of(suite(tmp_path, ["hello"], variants=[variant], cost_limit_usd=limit), RunOptions())
+    list(with_keys(plan, [Case("a", "x")], ModelChoices(budget_usd=budget, allow_unpriced=True)))
+    unlimited = "--allow-unpriced has no effect: neither --budget nor run.cost_limit_usd limits the cost"
+    assert plan.warnings == ([] if budget or limit else [unlimited])
+
+
 @pytest.mark.parametrize("original", [False, True])
 def test_only_where_list_prices_hold_is_one_missed(tmp_path, keys, original):
     variants = [Variant(name, "openai_chat", {"model": "gpt-x"}, evalh_rules=original) for name in "ab"]

@@ -107,7 +107,7 @@ _MODEL_OPTIONS = (
         metavar="USD",
         help="Make no model call that could raise the total cost of model calls above USD.",
     ),
-    click.option("--allow-unpriced", is_flag=True, help="With --budget: also call models without a price."),
+    click.option("--allow-unpriced", is_flag=True, help="Call models without a price even if the cost is limited."),
     click.option(
         "--requests-per-minute",
         type=NumberRange(min=0, min_open=True),

@@ -182,6 +182,8 @@ class _UnpricedModels:
     def __init__(self, plan: Plan, models: ModelChoices, source: str) -> None:
         self._plan, self._models, self._source = plan, models, source
         self._list_prices = plan.has_list_prices
+        limits = {_BUDGET: models.budget_usd, "run.cost_limit_usd": plan.run.cost_limit_usd}
+        self._limits = [limit for limit, amount in limits.items() if amount is not None]
         self._refused: dict[tuple[str, str, str], None] = {}
         self._unpriced: dict[str, None] = {}
         self._priced: set[str] = set()
@@ -193,9 +195,8 @@ class _UnpricedModels:
         if price_in(self._plan.prices, model) is not None or built_in_price(model) is not None:
             self._priced.add(model)
             return
-        limits = {_BUDGET: self._models.budget_usd, "run.cost_limit_usd": self._plan.run.cost_limit_usd}
-        for limit, amount in limits.items():
-            if amount is not None and not self._models.allow_unpriced and not (judges and limit != _BUDGET):
+        for limit in self._limits:
+            if not self._models.allow_unpriced and not (judges and limit != _BUDGET):
                 self._refused[name, model, limit] = None
         # What runs here, or is the user's own function, has no price by nature.
         if not route.is_loopback and route.interface != "callable":
@@ -216,6 +217,9 @@ class _UnpricedModels:
     def warn(self) -> None:
         if self._unpriced:
             message = f"no price is known for {', '.join(self._unpriced)}: what it costs is in no total"
+            self._plan.warnings = [*self._plan.warnings, message]
+        if self._models.allow_unpriced and not self._limits:
+            message = "--allow-unpriced has no effect: neither --budget nor run.cost_limit_usd limits the cost"
             self._plan.warnings = [*self._plan.warnings, message]
 
 
