@@ -38,7 +38,7 @@ def test_what_a_class_makes_of_its_values_is_up_to_it(tmp_path: Path) -> None:
 def test_every_mistake_in_the_arguments_of_a_class_is_named(tmp_path: Path) -> None:
     (tmp_path / "notes.py").write_text(_NOTES.replace("extra: Unread", "extra: list | None"))
     said = _built(tmp_path, "notes:Notes", "{'limit': 'x'}")
-    assert "'limit' must be an int, found the string 'x'" in said
+    assert "'limit' must be an integer, found the string 'x'" in said
     assert "the required key 'folder' is missing" in said
 
 

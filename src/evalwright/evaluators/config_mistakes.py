@@ -10,7 +10,7 @@ import msgspec
 from evalwright.errors import Problem, did_you_mean
 from evalwright.evaluators.fields import select
 from evalwright.evaluators.wording import in_words, noun, shown
-from evalwright.files.key_paths import Place, bracketed
+from evalwright.files.key_paths import Place, as_written, bracketed
 
 __all__ = ["endless_number", "mismatches", "undeclared_key"]
 
@@ -82,10 +82,8 @@ def _bound(detail: str) -> str:
 
 
 def _with_type(value: Any) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return f"the bool {str(value).lower()}"
+    if value is None or isinstance(value, bool):
+        return as_written(value)
     if isinstance(value, (list, dict)):
         return f"a {noun(type(value))}"
     return f"the {noun(type(value))} {shown(value, 60)}"
