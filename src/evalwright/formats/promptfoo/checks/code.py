@@ -51,8 +51,9 @@ async def _judged_by_code(question: AssertionInput, *, javascript_language: bool
             # promptfoo: an error for files of JavaScript, a failure for all other code
             raise EvaluatorError(f"the code cannot be used: {error}", error.type) from None
         if error.type in ("exception", "unusable"):
-            unusable = {"unusable": True} if error.type == "unusable" else {}
-            return Evaluation(False, 0.0, f"the code raised {error}", {"threw": True, **unusable})
+            if error.type == "unusable":
+                return Evaluation(False, 0.0, f"the code cannot be used: {error}", {"threw": True, "unusable": True})
+            return Evaluation(False, 0.0, f"the code raised {error}", {"threw": True})
         raise EvaluatorError(f"the code {error}", error.type) from None
     return _outcome(question, reply if javascript_language else _read(reply))
 
