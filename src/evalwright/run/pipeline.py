@@ -1,6 +1,6 @@
 """What is done for one cell, compiled from the plan: the steps that it needs, in the order of its records.
 
-    call the system (+ retries) → trace → [price] → [enrich] → store the trace
+    call the system (+ retries) → trace → [enrich] → [price] → store the trace
     → evaluators → [awaited evaluators] → [comparisons] → [spoiling] → store the results → store the verdict
     → count → [mirrors]
 
@@ -202,8 +202,6 @@ class Pipeline:
                 **trace.extra,
                 "retried": [{"type": error.type, "message": error.message} for error in retried],
             }
-        if self._pricing is not None:
-            self._pricing.fill(trace)
         return trace
 
     def record(self, cell: Cell, trace: Trace, *, at_once: bool = False) -> Awaitable[None] | None:
@@ -212,6 +210,8 @@ class Pipeline:
         With `at_once`, the trace is written before that, and not together with the verdict. If any of it has to wait,
         the rest is returned, to be awaited.
         """
+        if self._pricing is not None:  # only now, because a platform may have counted the tokens
+            self._pricing.fill(trace)
         if self._money is not None:  # before anything is awaited, as `run` relies on it
             self._money.spend(trace.metrics.cost_usd)
         if self._sites is not None:
