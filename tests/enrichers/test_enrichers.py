@@ -5,13 +5,14 @@ import gzip
 import json
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
 
 from enrichers.silent import Silent
 from evalwright import built_in
 from evalwright.errors import InputError
-from evalwright.model.plan import Plugin, Variant
-from evalwright.model.trace import Output, Trace
+from evalwright.model.plan import Plugin, Price, Variant
+from evalwright.model.trace import Metrics, Output, Trace
 from evalwright.registry import load
 from evalwright.run.start import run_suite
 from evalwright.run.steps.enrich import EnrichersOfPlan
@@ -128,6 +129,12 @@ def test_a_trace_without_an_id_cannot_be_found(tmp_path):
         {"endpoint": "nowhere"},
         {"endpoint": "http://x", "merge": {"case_id": "$.a"}},
         {"endpoint": "http://x", "merge": {"output": "$["}},
+        {"endpoint": "http://x", "merge": {"output": 5}},
+        {"endpoint": "http://x", "merge": {"metrics.tokens_in": "$.a"}},
+        {"endpoint": "http://x", "merge": {"metrics.cost_usd.total": "$.a"}},
+        {"endpoint": "http://x", "merge": {"messages.content": "$.a"}},
+        {"endpoint": "http://x", "merge": {"extra.": "$.a"}},
+        {"endpoint": "http://x", "merge": ["output"]},
         {"endpoint": "http://x", "max_attempts": "many"},
         {"endpoint": "http://x", "max_attempts": 0},
         {"endpoint": "http://x", "wait_for_ingestion_seconds": -1},
@@ -168,3 +175,105 @@ def test_an_enricher_that_does_not_answer_in_time_is_noted_and_the_next_is_calle
     assert Silent.asked == 2
     assert "half" not in trace.extra
     assert [note["error"] for note in trace.extra["enrichment_errors"]] == ["no reply within 0.01 seconds"] * 2
+
+
+CONVERSATION = [
+    {"role": "user", "content": "find it"},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "c1", "function": {"name": "find", "arguments": '{"q": 1}'}}],
+    },
+    {"role": "tool", "tool_call_id": "c1", "content": "there"},
+]
+
+
+def completed(record, merge, **parts):
+    """A trace after a platform's record has been merged into it, and the doubts about that."""
+    with receiving(body=json.dumps(record).encode()) as server:
+        now = datetime.now(UTC)
+        trace = Trace("c", "v1", now, now, 0, {}, Output(), **{"extra": {"trace_id": "t-1"}, **parts})
+        plugin = Plugin("otel", quick(server.url, **merge))
+        plan = a_plan(variants=[Variant("v1", "replay", enrich_trace_from=[plugin])])
+        doubts = asyncio.run(EnrichersOfPlan(plan).enrich(trace))
+    return trace, doubts
+
+
+def test_tool_calls_in_merged_messages_are_calls_of_the_trace():
+    trace, _ = completed({"messages": CONVERSATION}, {"messages": "$.messages"})
+    assert [(call.name, call.arguments) for call in trace.tool_calls] == [("find", {"q": 1})]
+    assert [(result.name, result.content) for result in trace.tool_results] == [("find", "there")]
+
+
+def test_a_call_that_could_not_be_seen_is_a_failure():
+    call = {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "find", "input": {}}]}
+    trace, _ = completed({"messages": [call]}, {"messages": "$.messages"})
+    assert "in a form that nothing reads" in trace.extra["enrichment_errors"][0]["error"]
+    trace, _ = completed({"calls": [{"arguments": {}}]}, {"tool_calls": "$.calls"})
+    assert "a call has no name" in trace.extra["enrichment_errors"][0]["error"]
+
+
+def test_a_null_replaces_nothing_and_is_noted():
+    trace, doubts = completed(
+        {"usage": {"in": None}}, {"metrics.token_input": "$.usage.in"}, metrics=Metrics(token_input=3)
+    )
+    assert trace.metrics.token_input == 3
+    assert trace.extra["enrichment_warnings"] == [
+        {"target": "metrics.token_input", "reason": "$.usage.in found nothing"}
+    ]
+    assert [doubt.what for doubt in doubts] == ["merge.metrics.token_input: $.usage.in found nothing"]
+
+
+def test_a_mapping_completes_the_one_of_the_trace():
+    merge = {"extra": "$.extra", "metrics": "$.metrics"}
+    record = {"extra": {"user": "u"}, "metrics": {"token_output": 2}}
+    trace, _ = completed(record, merge, metrics=Metrics(token_input=3))
+    assert trace.extra == {"trace_id": "t-1", "user": "u"}
+    assert (trace.metrics.token_input, trace.metrics.token_output) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "reason"),
+    [({"tokens": 5}, "metrics has no tokens (there are: token_input"), ({"cost_usd": -1}, "expected a finite number")],
+)
+def test_numbers_that_no_metric_can_hold_are_a_failure(metrics, reason):
+    trace, _ = completed({"metrics": metrics}, {"metrics": "$.metrics"})
+    assert reason in trace.extra["enrichment_errors"][0]["error"]
+
+
+def test_an_enricher_that_takes_nothing_over_is_doubted():
+    _, doubts = completed({}, {})
+    assert [doubt.what for doubt in doubts] == ["merge is empty: nothing of the platform's record was taken over"]
+
+
+def test_tokens_that_a_platform_counted_have_a_price(tmp_path):
+    with receiving(body=json.dumps(SEEN).encode()) as server:
+        enricher = Plugin("otel", quick(server.url, **{"metrics.token_input": "$.usage.in"}))
+        agent, named = {"target": "agents:traced"}, {"model": "m"}
+        variant = Variant("main", "python_function", agent, named, enrich_trace_from=[enricher])
+        plan = msgspec.structs.replace(suite(tmp_path, ["done"], variants=[variant]), prices={"m": Price(1_000_000, 0)})
+        reader, _ = open_run(run_suite(plan).run_dir)
+        (trace,) = reader.traces(Trace)
+    assert trace.metrics.cost_usd == 7
+
+
+@pytest.mark.parametrize("status", [301, 401, 403, 405])
+def test_a_platform_that_refuses_is_called_once(tmp_path, status):
+    with receiving(status) as server:
+        trace = enriched(tmp_path, quick(server.url))
+    assert len(server.requests) == 1
+    assert f"HTTP status {status}" in trace.extra["enrichment_errors"][0]["error"]
+
+
+def test_an_endpoint_may_be_the_whole_address_with_a_place_for_the_id(tmp_path):
+    with receiving(body=json.dumps(SEEN).encode()) as server:
+        enriched(tmp_path, quick(f"{server.url}/jaeger/{{trace_id}}?raw=1"))
+    assert server.requests[0][0] == "/jaeger/t-1?raw=1"
+
+
+def test_an_authorization_header_of_the_configuration_is_the_one_that_is_sent(tmp_path, monkeypatch):
+    monkeypatch.setenv("PHOENIX_API_KEY", "of-the-environment")
+    with receiving(body=json.dumps(SEEN).encode()) as server:
+        enriched(tmp_path, {**quick(server.url), "headers": {"authorization": "Token of-the-suite"}}, "phoenix")
+    sent = {name.lower(): value for name, value in server.requests[0][1].items()}
+    assert sent["authorization"] == "Token of-the-suite"

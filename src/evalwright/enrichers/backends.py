@@ -1,4 +1,4 @@
-"""Fetches what a platform recorded about a call, and merges parts of it into the trace."""
+"""Fetches what a platform recorded about a call, parts of which complete the trace."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
-import msgspec
 
+from evalwright.enrichers.merging import Merge, merge_mistakes
 from evalwright.errors import InputError, Problem, TargetError
 from evalwright.files.key_paths import as_written
 from evalwright.model.trace import Doubt, Trace
@@ -22,7 +22,9 @@ __all__ = ["Langfuse", "OpenTelemetryBackend", "Phoenix"]
 
 _TIMEOUT = 10.0
 _LARGEST = 10 * 2**20
-_MERGEABLE = ("output", "messages", "tool_calls", "tool_results", "metrics", "extra", "spans")
+_NOT_YET = (404, 408, 425, 429)
+"""Statuses below 500 that may change: the record may still appear, or the platform asks for patience."""
+_ADDRESSES = ("endpoint", "host", "base_url")
 
 
 class _Platform:
@@ -30,37 +32,33 @@ class _Platform:
 
     default_endpoint: str | None = None
     config_keys: tuple[str, ...] = (
-        "endpoint", "host", "headers", "wait_for_ingestion_seconds", "max_attempts", "merge",
+        *_ADDRESSES, "headers", "wait_for_ingestion_seconds", "max_attempts", "merge",
     )  # fmt: skip
 
     def __init__(self, config: dict[str, Any]) -> None:
         problems = [Problem("", message, key=key) for key, message in (*self._mistakes(config), *_limits(config))]
         if problems:
             raise InputError(problems)
-        self._endpoint = str(config.get("endpoint") or config.get("host") or self.default_endpoint).rstrip("/")
-        self._headers = {**(config.get("headers") or {}), **self._credentials(config)}
+        self._endpoint = str(self._address(config)).rstrip("/")
+        headers = config.get("headers") or {}
+        own_key = any(name.lower() == "authorization" for name in headers)
+        self._headers = headers if own_key else {**headers, **self._credentials(config)}
         self._wait = float(config.get("wait_for_ingestion_seconds", 2))
         self._attempts = int(config.get("max_attempts", 5))
-        self._merge = [(path, query, _compiled(query)) for path, query in (config.get("merge") or {}).items()]
-        self._unfound = {path for path, _, _ in self._merge}
-        """Paths that have found nothing so far: if in no record at all, they are most likely misspelt."""
+        self._merge = Merge(config.get("merge") or {})
 
-    def _mistakes(self, config: dict[str, Any]) -> list[tuple[str, str]]:
-        problems = []
-        endpoint = config.get("endpoint") or config.get("host") or self.default_endpoint
+    def _address(self, config: dict[str, Any]) -> Any:
+        return next((config[key] for key in _ADDRESSES if config.get(key)), self.default_endpoint)
+
+    def _mistakes(self, config: dict[str, Any]) -> Iterator[tuple[str, str]]:
+        endpoint = self._address(config)
         if not isinstance(endpoint, str) or not endpoint.startswith(("http://", "https://")):
-            problems.append(("endpoint", f"'endpoint' must be a URL, found {as_written(endpoint)}"))
-        merge = config.get("merge", {})
-        if not isinstance(merge, dict):
-            return [*problems, ("merge", f"'merge' must be a mapping, found {as_written(merge)}")]
-        for path, query in merge.items():
-            if str(path).partition(".")[0] not in _MERGEABLE:
-                problems.append((f"merge.{path}", f"expected a path below one of {', '.join(_MERGEABLE)}"))
-            try:
-                _compiled(str(query))
-            except Exception as error:
-                problems.append((f"merge.{path}", f"not a JSONPath: {error}"))
-        return problems
+            yield "endpoint", f"'endpoint' must be a URL, found {as_written(endpoint)}"
+        for key in ("public_key", "secret_key", "api_key"):
+            if not isinstance(config.get(key), str | None):
+                yield key, "expected text"
+        if config.get("merge") is not None:
+            yield from merge_mistakes(config["merge"])
 
     def _credentials(self, config: dict[str, Any]) -> dict[str, str]:
         return {}
@@ -75,17 +73,7 @@ class _Platform:
         if not isinstance(trace_id, str) or not trace_id.strip("."):
             raise LookupError("the trace has no extra.trace_id")
         record = await self._fetch(self.url(quote(trace_id, safe="")))
-        plain = msgspec.to_builtins(trace)
-        for path, _, compiled in self._merge:
-            values = [match.value for match in compiled.find(record)]
-            if values:
-                self._unfound.discard(path)
-                _put(plain, path.split("."), values[0] if len(values) == 1 else values)
-        merged = msgspec.convert(plain, Trace)
-        for name in _MERGEABLE:
-            setattr(trace, name, getattr(merged, name))
-        never = ((path, query) for path, query, _ in self._merge if path in self._unfound)
-        return [Doubt(f"merge.{path}: {query} found nothing", if_all=True) for path, query in never]
+        return self._merge.apply(record, trace)
 
     async def _fetch(self, url: str) -> Any:
         """The platform's record, which may take a while to appear."""
@@ -99,7 +87,10 @@ class _Platform:
                     async with client.stream("GET", url) as response:
                         if response.is_success:
                             return await _document(response)
-                        why = f"HTTP status {response.status_code}"
+                        status = response.status_code
+                        why = f"HTTP status {status}"
+                        if status < 500 and status not in _NOT_YET:
+                            raise LookupError(f"the platform refused to give the record: {why}")
                 except httpx.HTTPError as error:
                     why = f"{type(error).__name__}: the platform could not be reached"
                 except TargetError as error:
@@ -125,28 +116,12 @@ def _limits(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield from header_mistakes(config.get("headers"))
 
 
-def _compiled(query: str) -> Any:
-    from evalwright.sandbox.jsonpaths import parsed
-
-    return parsed(query if query.startswith("$") else f"$.{query}")
-
-
-def _put(plain: dict[str, Any], steps: list[str], value: Any) -> None:
-    """Set a value; a single value becomes a list if the trace has one there."""
-    if steps[0] in ("messages", "tool_calls", "tool_results", "spans") and len(steps) == 1:
-        value = value if isinstance(value, list) else [value]
-    place: Any = plain
-    for step in steps[:-1]:
-        if not isinstance(place.get(step), dict):
-            place[step] = {}
-        place = place[step]
-    place[steps[-1]] = value
-
-
 class OpenTelemetryBackend(_Platform):
-    """A backend with the API of Tempo or Jaeger: `GET <endpoint>/api/traces/<id>`."""
+    """A backend with the API of Tempo or Jaeger: `GET <endpoint>/api/traces/<id>`, or an endpoint with `{trace_id}`."""
 
     def url(self, trace_id: str) -> str:
+        if "{trace_id}" in self._endpoint:
+            return self._endpoint.replace("{trace_id}", trace_id)
         return f"{self._endpoint}/api/traces/{trace_id}"
 
 

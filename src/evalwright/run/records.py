@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from evalwright.evaluators.wording import shown
 from evalwright.files.plain import plain
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.result import Evaluation, EvaluationResult
-from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, Trace, TraceError, TraceMessage
+from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, Trace, TraceError
 from evalwright.run.cells import Cell
 from evalwright.targets.failures import error_type_of, placed, stack_of, text_of
 
@@ -33,6 +33,7 @@ __all__ = [
     "reason_text",
     "result_of",
     "timed_out",
+    "tool_use",
     "trace_of",
     "write_results",
 ]
@@ -95,8 +96,7 @@ def trace_of(
         started, finished, latency_ms = answer.started_at, answer.finished_at, answer.latency_ms
     case, calls, results = cell.case, answer.tool_calls, answer.tool_results
     if answer.messages and not (calls and results):
-        tool_use = _tool_use(answer.messages)
-        calls, results = calls or tool_use[0], results or tool_use[1]
+        calls, results = tool_use(answer)
     return Trace(  # by position, as is every result: names take three times as long
         case.id,
         cell.variant.name,
@@ -128,16 +128,16 @@ def drop_answer(trace: Trace, error: BaseException) -> None:
     trace.error = TraceError("adapter_error", f"the answer cannot be stored: {type(error).__name__}: {error}")
 
 
-def _tool_use(messages: Sequence[TraceMessage]) -> tuple[list[ToolCall], list[ToolResult]]:
-    """Tool calls and results as views of the messages."""
-    calls = [message.tool_call for message in messages if message.tool_call is not None]
+def tool_use(answer: Answer | Trace) -> tuple[list[ToolCall], list[ToolResult]]:
+    """Tool calls and results: those of the answer itself, else as views of its messages."""
+    calls = [message.tool_call for message in answer.messages if message.tool_call is not None]
     results = []
-    for message in messages:
+    for message in answer.messages:
         if message.role == "tool":
             content = message.content
-            answer = content if isinstance(content, (dict, str)) else str(plain(content, "content", []))
-            results.append(ToolResult(name=message.name or "", content=answer))
-    return calls, results
+            returned = content if isinstance(content, (dict, str)) else str(plain(content, "content", []))
+            results.append(ToolResult(name=message.name or "", content=returned))
+    return answer.tool_calls or calls, answer.tool_results or results
 
 
 def result_of(

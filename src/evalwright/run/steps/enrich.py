@@ -16,7 +16,7 @@ from evalwright.model.plan import Plan, Plugin
 from evalwright.model.protocols import Enricher
 from evalwright.model.trace import Doubt, Trace
 from evalwright.registry import is_built_in, load
-from evalwright.run.records import ends_the_run
+from evalwright.run.records import ends_the_run, tool_use
 from evalwright.targets.answer_parts import unmeasured
 from evalwright.targets.failures import target_failure
 
@@ -51,6 +51,7 @@ class EnrichersOfPlan:
                 if ends_the_run(error):
                     raise
                 doubts.append(_failure_doubt(trace, name, target_failure(error).message))
+        trace.tool_calls, trace.tool_results = tool_use(trace)
         return doubts
 
 
