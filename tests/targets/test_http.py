@@ -32,6 +32,11 @@ def test_a_template_overlays_the_body_instead_of_the_input():
     assert body_of(body={"model": "m", "id": "other"}, request_template=template) == expected
 
 
+@pytest.mark.parametrize("rendered", [[3, 1], [{"n": 3}], "3", 3, True, None])
+def test_a_template_without_a_body_may_render_any_json(rendered):
+    assert body_of(request_template=json.dumps(rendered).replace("3", "{{ input.n }}")) == rendered
+
+
 def test_method_query_and_headers_are_sent():
     request = sent(
         endpoint="http://localhost:{port}/ask?a=1&b=2",
@@ -283,7 +288,7 @@ def test_inline_thinking_follows_mapped_thinking():
     ("config", "key"),
     [
         ({"request_template": '{"q": {{ input.user_message }}}'}, "request_template"),
-        ({"request_template": "[1]"}, "request_template"),
+        ({"request_template": "[1]", "body": {"model": "m"}}, "request_template"),
         ({"response_mapping": {"final_answer": "$.[[["}}, "response_mapping.final_answer"),
     ],
 )

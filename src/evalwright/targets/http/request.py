@@ -14,7 +14,10 @@ __all__ = ["RequestBody"]
 
 
 class RequestBody:
-    """`body` overlaid by the rendered `request_template`, or by the case's input if there is no template."""
+    """`body` overlaid by the rendered `request_template`, or by the case's input if there is no template.
+
+    Without `body`, a template may render any JSON, as a batch of calls that is a list.
+    """
 
     def __init__(self, body: dict[str, Any], template: Template | None) -> None:
         self._body, self._template = body, template
@@ -22,25 +25,26 @@ class RequestBody:
     def content(self, case: Case) -> bytes:
         """The JSON text to send."""
         try:
-            return json.dumps(
-                {**self._body, **self._overlay(case)}, separators=(",", ":"), allow_nan=False, default=str
-            ).encode()
+            return json.dumps(self._document(case), separators=(",", ":"), allow_nan=False, default=str).encode()
         except (TypeError, ValueError, RecursionError) as error:
             raise TargetError(f"cannot write the request as JSON: {error}") from None
 
-    def _overlay(self, case: Case) -> dict[str, Any]:
+    def _document(self, case: Case) -> Any:
         if self._template is None:
-            return _object(case.input, "the input of a case without 'request_template'")
-        text = self._template.render(case)
-        try:
-            return _object(json.loads(text), "the rendered 'request_template'")
-        except (ValueError, RecursionError) as error:
-            raise TargetError(
-                f"the rendered 'request_template' is not JSON: {error}; quote strings, or write {{{{ path | json }}}}"
-            ) from None
+            overlay, what = case.input, "the input of a case without 'request_template'"
+        else:
+            overlay, what = _rendered(self._template, case), "the rendered 'request_template', which overlays 'body',"
+            if not self._body:
+                return overlay
+        if not isinstance(overlay, dict):
+            raise TargetError(f"{what} must be a JSON object, found {as_written(overlay)}")
+        return {**self._body, **overlay}
 
 
-def _object(value: Any, what: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise TargetError(f"{what} must be a JSON object, found {as_written(value)}")
-    return value
+def _rendered(template: Template, case: Case) -> Any:
+    try:
+        return json.loads(template.render(case))
+    except (ValueError, RecursionError) as error:
+        raise TargetError(
+            f"the rendered 'request_template' is not JSON: {error}; quote strings, or write {{{{ path | json }}}}"
+        ) from None
