@@ -174,6 +174,13 @@ def test_what_the_judge_cannot_be_shown_is_an_error(path: str) -> None:
     assert (failure.type, path in str(failure), models.requests) == ("absent_field", True, [])
 
 
+def test_what_is_not_there_is_shown_as_missing_in_evalh() -> None:
+    models = Scripted(holds(True, True, True))
+    paths = ["output.nothing", "case.metadata.nothing", "output.messages[*].text"]
+    assert judged("llm_judge", {**THREE, "lenient": True, "include_in_prompt": paths}, models).passed is True
+    assert [f"{path}: (missing)" in models.prompt for path in paths] == [True] * 3
+
+
 def test_what_is_the_same_in_every_cell_is_the_head_of_the_prompt() -> None:
     models = Scripted(holds(True, True, True, score=5))
     for answer in ("one", "two"):

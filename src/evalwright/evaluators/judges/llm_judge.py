@@ -40,8 +40,8 @@ class LlmJudge(Panel, frozen=True, kw_only=True, dict=True):
     """What is judged in place of the final answer: shown instead of it, or beside what `include_in_prompt` lists."""
     judge_response_schema: dict[str, Any] | None = None
     lenient: bool = False
-    """Replies are read as by the original evalh: an assertion without `passed` does not hold, and true as a score is
-    1."""
+    """As in the original evalh: an assertion without `passed` does not hold, true as a score is 1, and a field that is
+    not there is shown as missing."""
     combine: Literal["majority", "mean"] = "majority"
     """With several judges: the majority of their verdicts, or the verdict on their mean."""
 
@@ -132,7 +132,7 @@ class LlmJudge(Panel, frozen=True, kw_only=True, dict=True):
         return {"model": outcome.model, **detail, "reason": criteria.reason(verdict)}
 
     def _prompt(self, case: Case, trace: Trace) -> Prompt:
-        shown = fields_of(self._shown, case, trace)
+        shown = fields_of(self._shown, case, trace, or_missing=self.lenient)
         if (expected := expectation_of(case)) is not None:
             shown.append(("what the author of the case expects", expected))
         if not shown:

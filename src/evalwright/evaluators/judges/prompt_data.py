@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from evalwright.evaluators.fields import must_be_there, select
+from evalwright.evaluators.fields import ABSENT, must_be_there, select
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 
@@ -45,8 +45,12 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, default=str)
 
 
-def fields_of(paths: Sequence[str], case: Case, trace: Trace) -> list[_Piece]:
-    """The values at paths over the trace, or over the case under `case`. Raises EvaluatorError as `field_of` does."""
+def fields_of(paths: Sequence[str], case: Case, trace: Trace, *, or_missing: bool = False) -> list[_Piece]:
+    """The values at paths over the trace, or over the case under `case`; None where there is nothing, if that is
+    allowed (`or_missing`). Raises EvaluatorError as `field_of` does."""
+    if or_missing:
+        values = ((path, _value_at(path, case, trace)) for path in paths)
+        return [(path, None if value is ABSENT else value) for path, value in values]
     return [(path, field_of(path, case, trace)) for path in paths]
 
 
@@ -55,11 +59,14 @@ def field_of(path: str, case: Case, trace: Trace) -> Any:
 
     Raises EvaluatorError for a malformed path, and for one at which there is nothing: the judge would not see it.
     """
+    return must_be_there(path, _value_at(path, case, trace))
+
+
+def _value_at(path: str, case: Case, trace: Trace) -> Any:
     bare = path.removeprefix("$.")
     if bare == "case":
         return case.argument()
-    of_case = bare.startswith("case.")
-    return must_be_there(path, select(bare.removeprefix("case."))(case) if of_case else select(path)(trace))
+    return select(bare.removeprefix("case."))(case) if bare.startswith("case.") else select(path)(trace)
 
 
 def expectation_of(case: Case) -> dict[str, Any] | None:
