@@ -273,3 +273,14 @@ def test_what_may_be_a_secret_is_in_no_message(tmp_path, provider):
         load_suite(write(tmp_path, config))
     assert "hush-hush" not in str(refusal.value)
     assert "5050" not in str(refusal.value)
+
+
+def test_a_wrong_value_in_a_mapping_is_named(tmp_path):
+    test = {"vars": {"q": "a"}, "options": {"factuality": {"agree": 1, "superset": "high"}}}
+    config = {"prompts": ["{{q}}"], "providers": ["echo"], "tests": [test], "nunjucksFilters": {"up": 5}}
+    with pytest.raises(InputError) as refusal:
+        load_suite(write(tmp_path, config))
+    assert {problem.key: problem.message for problem in refusal.value.problems} == {
+        "tests[0].options.factuality.superset": "superset: expected a number, found 'high'",
+        "nunjucksFilters.up": "up: expected the name of a file, found 5",
+    }

@@ -39,6 +39,8 @@ class KeyKind(NamedTuple):
     expected: str
     fits: Callable[[Any], bool]
     schema: Mapping[str, Any]
+    each: KeyKind | None = None
+    """What each value in a mapping must be, if all must be the same."""
 
 
 Shape = Mapping[str, KeyKind]
@@ -61,16 +63,18 @@ def _are_texts(value: Any) -> bool:
     return isinstance(value, list) and all(map(_is_text, value))
 
 
-def _is_mapping_of(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, dict) and all(item is None or fits(item) for item in value.values())
-
-
 _STRING = {"type": "string"}
 _SCALAR = {"type": ["string", "number"]}
 
 
-def _mapping_of(kind: str) -> Mapping[str, Any]:
-    return {"type": "object", "additionalProperties": {"type": kind.split()}}
+def _mapping_of(words: str, each: KeyKind, types: str) -> KeyKind:
+    """A mapping whose values, if they are not null, are each of that kind; `types` are JSON Schema's."""
+    return KeyKind(
+        f"a mapping of {words}",
+        lambda value: isinstance(value, dict) and all(item is None or each.fits(item) for item in value.values()),
+        {"type": "object", "additionalProperties": {"type": types.split()}},
+        each,
+    )
 
 
 ANYTHING = KeyKind("a value", lambda value: True, {})
@@ -81,13 +85,9 @@ FLAG = KeyKind("true or false", _instance_of(bool), {"type": "boolean"})
 LIST = KeyKind("a list", _instance_of(list), {"type": "array"})
 MAPPING = KeyKind("a mapping", _instance_of(dict), {"type": "object"})
 TEXTS = KeyKind("a list of texts", _are_texts, {"type": "array", "items": _SCALAR})
-SCALARS = KeyKind(
-    "a mapping of texts",
-    _is_mapping_of(lambda item: isinstance(item, (str, int, float))),
-    _mapping_of("string number boolean null"),
-)
-FILES = KeyKind("a mapping of names of files", _is_mapping_of(_instance_of(str)), _mapping_of("string null"))
-NUMBERS = KeyKind("a mapping of numbers", _is_mapping_of(is_number), _mapping_of("number null"))
+SCALARS = _mapping_of("texts", KeyKind("a text", _instance_of(str, int, float), _SCALAR), "string number boolean null")
+FILES = _mapping_of("names of files", KeyKind("the name of a file", _instance_of(str), _STRING), "string null")
+NUMBERS = _mapping_of("numbers", NUMBER, "number null")
 MILLISECONDS = KeyKind(
     "milliseconds, a number from 0",
     lambda value: is_number(value) and value >= 0,
@@ -180,11 +180,21 @@ def what_fits(raw: dict[str, Any], shape: Shape, origin: Origin) -> dict[str, An
     wrong = [key for key, value in raw.items() if key in shape and not shape[key].fits(value)]
     for key in wrong:
         if raw[key] is not None:
-            found = kind_in_words(raw[key]) if looks_secret(key) or shape[key] is SCALARS else as_written(raw[key])
-            origin.at(key).report(f"{key}: expected {shape[key].expected}, found {found}")
+            _report(shape[key], key, raw[key], origin.at(key), secret=shape[key] is SCALARS)
     for place, number in not_finite({key: raw[key] for key in shape if key in raw}):
         origin.at(*place).report(f"expected a finite number, found {number}")
     return {key: value for key, value in raw.items() if key not in wrong} if wrong else raw
+
+
+def _report(kind: KeyKind, key: str, value: Any, origin: Origin, *, secret: bool) -> None:
+    """Report a value of the wrong type; in a mapping whose values are alike, only those that are wrong."""
+    if kind.each is not None and isinstance(value, dict):
+        for name, part in value.items():
+            if part is not None and not kind.each.fits(part):
+                _report(kind.each, str(name), part, origin.at(name), secret=secret)
+        return
+    found = kind_in_words(value) if secret or looks_secret(key) else as_written(value)
+    origin.report(f"{key}: expected {kind.expected}, found {found}")
 
 
 def warn_of_others(raw: Mapping[str, Any], known: Collection[str], origin: Origin) -> None:
