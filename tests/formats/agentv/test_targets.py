@@ -204,9 +204,9 @@ def test_of_two_targets_of_one_name_the_last_counts_and_this_is_said(tmp_path: P
     ("target", "key", "said"),
     [
         ({"provider": 5}, "provider", "needs a provider, found 5"),
-        ({"retry_status_codes": [500, 5]}, "retry_status_codes[1]", "greater than or equal to 100, found '5'"),
+        ({"retry_status_codes": [500, 5]}, "retry_status_codes[1]", "greater than or equal to 100, found 5"),
         ({"responses": [{"response": "x"}]}, "responses[0].pattern", "field required"),
-        ({"provider": "cli", "command": 5}, "command", "expected a list of texts or a text, found '5'"),
+        ({"provider": "cli", "command": 5}, "command", "expected a list of texts or a text, found 5"),
         ({"provider": "cli", "command": ["echo", [1]]}, "command", "expected a list of texts or a text"),
         ({"provider": "codex", "args": "--x"}, "args", "expected a list of texts, found '--x'"),
         ({"provider": "python", "callable": "json:__name__"}, "callable", "is no function: found str"),
