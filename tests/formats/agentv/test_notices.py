@@ -11,6 +11,7 @@ import pytest
 from evalwright.cli import main
 from evalwright.convert.losses import unread_keys
 from evalwright.errors import InputError
+from evalwright.formats.loading import load_suite
 from evalwright.reports.terminal import run_lines
 from evalwright.reports.text import Paint
 from evalwright.run.options import RunOptions
@@ -52,6 +53,35 @@ def test_settings_of_targets_that_are_booleans_are_nothing_else(folder: Path, ke
     (folder / "targets.yaml").write_text(json.dumps({"targets": [{**ECHO, key: "yes"}]}))
     with pytest.raises(InputError, match=rf"'default': {key}: expected true or false, found 'yes' \(yes, no, on"):
         list(load(folder, tests=[one(assertions=[HI])]).cases)
+
+
+@pytest.mark.parametrize(
+    ("needs", "said"),
+    [
+        ({"a": ["B", "c"]}, ["tests[0].depends_on", "'B'; did you mean \"b\"?", "'c'"]),
+        ({"a": ["a"]}, ["tests[0].depends_on", "itself"]),
+        ({"a": ["b"], "b": ["a"]}, ["depends_on", "circle"]),
+    ],
+)
+def test_dependencies_that_cannot_be_met_are_refused(
+    folder: Path, needs: dict[str, list[str]], said: list[str]
+) -> None:
+    tests = [{**one(assertions=[HI]), "id": case_id, "depends_on": needs.get(case_id)} for case_id in ("a", "b")]
+    with pytest.raises(InputError) as raised:
+        load(folder, tests=tests)
+    assert [words for words in said if words not in str(raised.value)] == []
+
+
+def test_dependencies_on_a_case_that_is_not_chosen_are_met(folder: Path) -> None:
+    load(
+        folder,
+        tests=[
+            {**one(assertions=[HI]), "description": "first"},
+            {**one(depends_on=["a"], assertions=[HI]), "id": "b", "description": "second"},
+        ],
+    )
+    suite = load_suite(folder / "suite.eval.yaml", "agentv", options={"description": "second"})
+    assert [case.id for case in suite.cases] == ["b"]
 
 
 def test_hooks_are_turned_off_only_by_a_boolean(folder: Path) -> None:

@@ -18,6 +18,7 @@ from evalwright.formats.agentv import FORMAT
 from evalwright.formats.agentv.assertions import Evaluators
 from evalwright.formats.agentv.cases import Cases, Defaults
 from evalwright.formats.agentv.config import read_project_config
+from evalwright.formats.agentv.dependencies import refuse_dependencies
 from evalwright.formats.agentv.file import EvalFile, read_file
 from evalwright.formats.agentv.head_doubts import head_doubts
 from evalwright.formats.agentv.message_files import Files
@@ -70,10 +71,10 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
     secrets = secrets_in({name: known_here[name] for name in values})
     if (place := _schema(path) or _place(path)) in ("targets", "config"):
         return _beside(path, place, resolving)
-    file = _file(path, given)
+    mistakes = AllMistakes()
+    file = _file(path, given, mistakes)
     put = _with_environment(file, resolving)
     folder = str(path.resolve().parent)
-    mistakes = AllMistakes()
     known, missing, workspace = None, "", WorkspaceSettings()
     with mistakes:
         file.refuse()
@@ -208,9 +209,11 @@ def _targets(
     return Targets(seen_from_here(path), environment, suggested), ""
 
 
-def _file(path: Path, chosen: _Options) -> EvalFile:
+def _file(path: Path, chosen: _Options, mistakes: AllMistakes) -> EvalFile:
     """The file, with the cases that the command line selects. Raises InputError."""
     file = read_file(path, chosen.allow_outside)
+    with mistakes:
+        refuse_dependencies(file)  # on any case of the file, whether selected or not
     for key, glob in (("conversation_id", chosen.conversation), ("description", chosen.description)):
         if glob is not None:
             file.keep(key, glob)
