@@ -144,3 +144,10 @@ def test_the_last_message_is_the_answer_where_none_is_given(messages, text):
     assert answer_of({"messages": messages}).output.final_answer == text
     assert answer_of({"messages": messages, "structured": {"a": 1}}).output == Output(structured={"a": 1})
     assert answer_of({"messages": messages}, evalh_rules=True).output.final_answer is None
+
+
+@pytest.mark.parametrize("said", [[], [{"role": "assistant", "content": None}]])
+def test_messages_that_only_ask_are_no_answer(said):
+    asked = [{"role": "system", "content": "Be kind."}, {"type": "human", "content": "hello"}]
+    with pytest.raises(TargetError, match="no answer: no message in messages is the system's"):
+        answer_of({"messages": [*asked, *said]})

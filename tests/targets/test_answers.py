@@ -104,7 +104,7 @@ def test_what_a_call_without_an_answer_has_cost_is_kept():
 
 @pytest.mark.parametrize(
     "returned",
-    [{"final_answer": ""}, {"structured": {}}, {"tool_calls": ["f"]}, {"messages": [{"role": "user", "content": "x"}]}],
+    [{"final_answer": ""}, {"structured": {}}, {"tool_calls": ["f"]}, {"messages": [{"role": "tool", "content": "x"}]}],
 )
 def test_an_empty_text_and_what_was_done_are_answers(returned):
     answer = answer_of(returned)

@@ -18,7 +18,7 @@ import msgspec
 from evalwright.errors import TargetError, did_you_mean
 from evalwright.files.plain import clean_text, plain
 from evalwright.model.snapshot import Case
-from evalwright.model.trace import Answer, Metrics, Output
+from evalwright.model.trace import Answer, Metrics, Output, TraceMessage
 from evalwright.targets.answer_parts import (
     ANSWER_KEYS,
     CALL_KEYS,
@@ -40,6 +40,7 @@ Run = Callable[[T, Case, int], Awaitable[Answer]]
 
 _TEXTS = ("answer", "output", "text", "content")
 """Keys under which a structured answer may hold its text; the first one present counts."""
+_ASKING = frozenset({"user", "system", "developer"})
 _OF_OUTPUT = frozenset({"final_answer", "structured"})
 _MAPPING = "a mapping (a dict with final_answer, tool_calls, ...)"
 _EXPECTED = {
@@ -158,8 +159,13 @@ def is_empty_answer(answer: Answer) -> bool:
     return (
         output.final_answer is None
         and output.structured is None
-        and not (answer.tool_calls or answer.messages or answer.tool_results)
+        and not (answer.tool_calls or answer.tool_results or any(map(_is_of_system, answer.messages)))
     )
+
+
+def _is_of_system(message: TraceMessage) -> bool:
+    """Whether the system said or did something with it: it may return what it was asked among its messages."""
+    return message.role not in _ASKING and bool(message.content or message.tool_call)
 
 
 def _fields(returned: Any) -> Any:
@@ -241,6 +247,8 @@ def _unread(answer: Mapping[Any, Any], known: Collection[str], place: str, hint:
 
 def _without_answer(returned: Mapping[Any, Any], function: Any) -> str:
     what = f"a mapping with only {', '.join(map(repr, returned))}" if returned else "an empty mapping"
+    if returned.get("messages"):
+        what = "no message in messages is the system's"
     if returned.get("final_answer", ...) is None:
         what = "final_answer is None"
     return (
