@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from evalwright.files.paths import also_here, import_folders, named_in, seen_from_here
+from evalwright.files.paths import also_here, import_folders, named_in, safe_id, seen_from_here
 
 
 @pytest.fixture
@@ -61,3 +61,25 @@ def test_only_what_is_below_the_working_directory_is_named_from_there(
     monkeypatch.chdir(tmp_path / "here")
     assert seen_from_here(tmp_path / "here" / "a" / "b") == Path("a/b")
     assert seen_from_here(tmp_path / "there") == tmp_path / "there"
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [
+        ("2026_客服 a/b", "2026_客服-a-b"),
+        ("u\u0308ber", "über"),
+        ("हिन्दी", "हिन्दी"),
+        ("..\u202eevil\ud800", "evil"),
+        ("-.客\0服", "客-服"),
+        ("🚀", "run"),
+        ("客" * 100, "客" * 40),
+        ("../..", "run"),
+    ],
+)
+def test_a_folder_keeps_the_letters_of_a_name(name: str, folder: str) -> None:
+    assert safe_id(name) == folder
+
+
+def test_a_folder_has_ascii_alone_where_the_file_system_has_no_other_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.fsencode", lambda name: name.encode("latin-1"))
+    assert [safe_id("x_客服"), safe_id("x_über")] == ["x_", "x_über"]

@@ -97,14 +97,35 @@ def seen_from_here(path: Path) -> Path:
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
-_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_UNSAFE = re.compile(r"[^\w.-]+")
+_UNSAFE_IN_ASCII = re.compile(r"[^\w.-]+", re.ASCII)
 _LONGEST = 120
-"""Maximum length of an id: file systems allow 255 bytes in a name, and `-2` or a suffix may follow."""
+"""Bytes of an id at most: file systems allow 255 in a name, and `-2` or a suffix may follow."""
 
 
 def safe_id(run_id: str) -> str:
-    """The id as a folder name: at most 120 letters, digits, `.`, `_` and `-`, without `.` or `-` at the start."""
-    return _UNSAFE.sub("-", run_id).lstrip(".-")[:_LONGEST].rstrip("-") or "run"
+    """The id as a folder name: letters, digits, `.`, `_` and `-`, without `.` or `-` at the start; at most 120 bytes.
+
+    Letters are those of any script, or of ASCII alone where the file system's encoding has no others.
+    """
+    name = run_id if run_id.isascii() else _with_letters(run_id)
+    safe = _UNSAFE_IN_ASCII.sub("-", name) if name.isascii() else name
+    return safe.lstrip(".-").encode()[:_LONGEST].decode(errors="ignore").rstrip("-") or "run"
+
+
+def _with_letters(run_id: str) -> str:
+    import unicodedata  # few names need it
+
+    def instead(match: re.Match[str]) -> str:
+        is_mark = all(unicodedata.category(character).startswith("M") for character in match[0])
+        return match[0] if is_mark else "-"  # a mark is a part of the letter before it
+
+    name = _UNSAFE.sub(instead, unicodedata.normalize("NFC", run_id))
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        return _UNSAFE_IN_ASCII.sub("-", run_id)
+    return name
 
 
 def numbered(run_id: str) -> Iterator[str]:
