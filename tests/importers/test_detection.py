@@ -50,6 +50,10 @@ def run(*arguments: str | Path) -> Result:
     return CliRunner().invoke(command, [str(argument) for argument in arguments], standalone_mode=False)
 
 
+OTLP = b'\n@\n\x18\n\x16\n\x0cservice.name\x12\x06\n\x04shop\x12$\x12"\n\x10' + bytes(range(200, 216))
+"""The beginning of spans in OTLP's binary form."""
+
+
 @pytest.mark.parametrize("name", SAMPLES)
 @pytest.mark.parametrize("form", ["lines", "document"])
 def test_a_format_is_told_by_its_content_whatever_the_name(tmp_path, name, form):
@@ -116,7 +120,10 @@ def test_a_folder_is_searched_and_what_is_of_no_format_is_left_out(tmp_path):
             ["evalwright run", "northstar"],
         ),
         (["--format", "claude-code"], b"\xff{}", ["x.json", "UTF-8"]),
-        ([], '{"messages": []}'.encode("utf-16"), ["x.json", "is not UTF-8 text"]),
+        ([], '{"messages": []}'.encode("utf-16"), ["x.json", "is not UTF-8 text", "begins as UTF-16 does"]),
+        ([], OTLP, ["x.json", "is not UTF-8 text", "export them as OTLP/JSON"]),
+        (["--format", "otlp-json"], OTLP, ["x.json", "is not UTF-8 text", "export them as OTLP/JSON"]),
+        (["--format", "openai-messages"], b"{\0}", ["x.json", "is not UTF-8 text"]),
         ([], '{"messages": []}'.encode("utf-16-le"), ["x.json", "is not UTF-8 text"]),
         ([], '{\n"a": 1,\n"messages": [}', ["x.json:3", "is not valid JSON"]),
         ([], '{"messages": [', ["x.json", "is not valid JSON", "truncated"]),

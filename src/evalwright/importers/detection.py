@@ -15,7 +15,7 @@ import msgspec
 from evalwright.errors import InputError, Problem
 from evalwright.importers.file_heads import JSON_BEGINS, Head, is_yaml, start_of
 from evalwright.importers.format_marks import FORMAT_MARKS, is_otlp, may_be_anthropic
-from evalwright.importers.sources import document, flaw_of, is_text, json_value, lines
+from evalwright.importers.sources import binary_flaw, document, flaw_of, is_text, json_value, lines
 
 __all__ = ["check", "detected", "flaw_in", "no_format_fits"]
 
@@ -34,7 +34,9 @@ def flaw_in(file: Path) -> Problem | None:
     start = start_of(file)
     if not start:
         return Problem(str(file), "is empty, expected recorded conversations")
-    if not is_text(start) or b"\0" in start:
+    if binary := binary_flaw(start):
+        return Problem(str(file), binary)
+    if not is_text(start):
         return Problem(str(file), "is not UTF-8 text")
     if not start.lstrip().startswith(JSON_BEGINS) or is_yaml(file):
         return None
@@ -63,7 +65,7 @@ def no_format_fits(file: Path) -> InputError:
 
 
 def check(file: Path, format: str, head: Head) -> None:
-    """Raises InputError if a file clearly has a format other than the given one."""
+    """Raises InputError if a file clearly has a format other than the given one, or is no text."""
     tests = {name: test for name, test, _ in FORMAT_MARKS}
     readable = _READABLE.get(format)
     if format not in tests or tests[format](head) or (readable is not None and readable(head)):
@@ -71,3 +73,5 @@ def check(file: Path, format: str, head: Head) -> None:
     other = detected(head)
     if other is not None:
         raise InputError(Problem(str(file), f"looks like {other}, not {format}"))
+    if binary := binary_flaw(start_of(file)):
+        raise InputError(Problem(str(file), binary))

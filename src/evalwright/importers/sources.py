@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from collections import Counter
@@ -21,6 +22,7 @@ __all__ = [
     "BOM",
     "ImportNotes",
     "Mistakes",
+    "binary_flaw",
     "document",
     "expanded",
     "flaw_of",
@@ -36,6 +38,8 @@ __all__ = [
 SEARCHED = (".jsonl", ".ndjson", ".json", ".eval")
 """Suffixes of the files that are searched for in a folder."""
 BOM = b"\xef\xbb\xbf"
+_OTLP = (b"service.name", b"telemetry.sdk.")
+"""Attributes of a resource, one of which every exporter writes, before the spans."""
 _MOST = 100
 """Mistakes that are reported together: more would hide the first ones, and a wrong `--format` makes every line one."""
 
@@ -199,6 +203,15 @@ def record_key(value: Any) -> str | None:
 def flaw_of(error: Exception, text: bytes) -> str:
     """Why a text cannot be read as JSON."""
     return f"is not valid JSON: {error}" if is_text(text) else "is not UTF-8 text"
+
+
+def binary_flaw(start: bytes) -> str | None:
+    """Why a file that begins like this is no text in UTF-8, and what helps; None if only single bytes may be wrong."""
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "is not UTF-8 text: it begins as UTF-16 does; save it as UTF-8"
+    if not start.lstrip().startswith((b"{", b"[")) and any(name in start for name in _OTLP) and not is_text(start):
+        return "is not UTF-8 text: it looks like spans in OTLP's binary form; export them as OTLP/JSON"
+    return "is not UTF-8 text" if b"\0" in start else None
 
 
 def is_text(text: bytes) -> bool:
