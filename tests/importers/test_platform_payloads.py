@@ -251,6 +251,25 @@ def test_the_messages_of_langchain_are_a_conversation(tmp_path, message):
     assert [(call["id"], call["arguments"]) for call in trace["tool_calls"]] == [("c1", {"order": 7})]
 
 
+@pytest.mark.parametrize("message", [constructor, fields, stored])
+def test_the_tokens_and_failures_in_messages_of_langchain_are_counted(tmp_path, message):
+    usage = {
+        "input_tokens": 10, "output_tokens": 5, "total_tokens": 15,
+        "input_token_details": {"cache_read": 4, "cache_creation": 1}, "output_token_details": {"reasoning": 2},
+    }  # fmt: skip
+    said = [
+        message("human", content=ASKED), message("ai", content="", tool_calls=[CALL], usage_metadata=usage),
+        message("tool", content="down", tool_call_id="c1", status="error"),
+        message("ai", content="Sorry", usage_metadata={"input_tokens": 20, "output_tokens": 6, "total_tokens": 26}),
+        message("ai", content="Bye", usage_metadata={"input_tokens": "many"}),
+    ]  # fmt: skip
+    done, [case] = imported(tmp_path, "openai-messages", written(tmp_path / "x.jsonl", [{"messages": said}]))
+    metrics = case["embedded_trace"]["metrics"]
+    assert (metrics["token_input"], metrics["token_output"], metrics["token_thinking"]) == (30, 11, 2)
+    assert metrics["custom"] == {"cache_read_tokens": 4, "cache_write_tokens": 1, "failed_tool_results": 1}
+    assert done.notes == ["lost: token counts that are not whole numbers: 1"]
+
+
 def test_what_the_commands_of_a_shell_printed_is_their_result(tmp_path):
     printed = [{"stdout": "a", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]
     output = [

@@ -10,7 +10,7 @@ import msgspec
 
 from evalwright.importers.blocks import dictionaries
 
-__all__ = ["chat_message", "reply_messages", "request_messages"]
+__all__ = ["chat_message", "langchain_fields", "reply_messages", "request_messages"]
 
 _ROLES = {
     "HumanMessage": "user", "AIMessage": "assistant", "SystemMessage": "system", "ToolMessage": "tool",
@@ -60,12 +60,7 @@ def reply_messages(outputs: Any) -> list[dict[str, Any]]:
 def chat_message(one: Mapping[str, Any]) -> dict[str, Any] | None:
     """A message in OpenAI's form, from LangChain's constructor, from its fields (which may be below `data`), from an
     item of a response, or already in that form; None for anything else."""
-    if isinstance(one.get("kwargs"), dict):
-        path = one.get("id")
-        name = str(path[-1]).removesuffix("Chunk") if isinstance(path, list) and path else ""
-        one = {**one["kwargs"], "type": name or one["kwargs"].get("type")}
-    elif isinstance(one.get("data"), dict):
-        one = {**one["data"], "type": one.get("type")}
+    one = langchain_fields(one)
     if (item := _item(one)) is not None:
         return item
     role = one.get("role") or _ROLES.get(str(one.get("type")))
@@ -74,6 +69,17 @@ def chat_message(one: Mapping[str, Any]) -> dict[str, Any] | None:
     calls = [_call(call) for call in dictionaries(one.get("tool_calls"))]
     kept = {key: one[key] for key in ("name", "tool_call_id", "parts") if one.get(key)}
     return {"role": role, "content": one.get("content"), **({"tool_calls": calls} if calls else {}), **kept}
+
+
+def langchain_fields(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The fields of a message of LangChain, with its type, in whichever of its forms; any other message as it is."""
+    if isinstance(message.get("kwargs"), dict):
+        path = message.get("id")
+        name = str(path[-1]).removesuffix("Chunk") if isinstance(path, list) and path else ""
+        return {**message["kwargs"], "type": name or message["kwargs"].get("type")}
+    if isinstance(message.get("data"), dict):
+        return {**message["data"], "type": message.get("type")}
+    return message
 
 
 def _item(one: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.importers.blocks import lost_with
-from evalwright.importers.call_payloads import chat_message
+from evalwright.importers.call_payloads import chat_message, langchain_fields
 from evalwright.importers.imported_cases import import_recordings
 from evalwright.importers.recording import RecordedConversation, ReportMistake
 from evalwright.importers.recordings import described
 from evalwright.importers.span_messages import plain_messages
+from evalwright.importers.token_counts import Tokens
 from evalwright.importers.transcript import arguments_of, object_or_text
 from evalwright.model.import_result import ImportResult
 from evalwright.model.trace import ToolCall, ToolResult, TraceMessage
@@ -66,6 +67,7 @@ class _Reader:
         if "role" not in message and chat_message(message) is not None:  # as LangChain writes it
             for plain in plain_messages([message], "user"):
                 self.read(plain, at)
+            self._add_langchain(langchain_fields(message))
             return
         match message.get("role"):
             case "system" | "developer":
@@ -79,6 +81,27 @@ class _Reader:
             case role:
                 expected = "expected system, developer, user, assistant, tool or function"
                 self._report(f"{at}.role", f"{expected}, found {described(role)}")
+
+    def _add_langchain(self, fields: Mapping[str, Any]) -> None:
+        """Count what a message of LangChain says beside its text: the tokens of its call, or that its tool failed."""
+        usage = fields.get("usage_metadata")
+        if isinstance(usage, dict):
+            read, written = (usage.get(f"{side}_token_details") for side in ("input", "output"))
+            self.conversation.tokens += Tokens(
+                input=self._count(usage, "input_tokens"),
+                output=self._count(usage, "output_tokens"),
+                thinking=self._count(written, "reasoning"),
+                cache_read=self._count(read, "cache_read"),
+                cache_write=self._count(read, "cache_creation"),
+            )
+        self.conversation.failed_results += fields.get("status") == "error"
+
+    def _count(self, counts: Any, key: str) -> int | None:
+        count = counts.get(key) if isinstance(counts, dict) else None
+        if count is None or (type(count) is int and count >= 0):
+            return count
+        self.conversation.lost.append("token counts that are not whole numbers")
+        return None
 
     def _add_text(self, role: str, text: str | None, **more: Any) -> None:
         self.conversation.messages.append(TraceMessage(role, text, **more))

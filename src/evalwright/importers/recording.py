@@ -14,6 +14,7 @@ from evalwright.errors import Problem
 from evalwright.files.strict_json import JsonFlaw, strict_json
 from evalwright.importers.mapping import MISSING, RecordMapping
 from evalwright.importers.recordings import RECORDING_DEPTH, Json, RecordingPlace, described, moment, too_deep
+from evalwright.importers.token_counts import Tokens
 from evalwright.model.trace import Metrics, Output, ToolCall, ToolResult, Trace, TraceMessage
 
 __all__ = ["UNKNOWN_TIME", "ReadConversation", "RecordReader", "RecordedConversation", "Recording", "ReportMistake"]
@@ -37,6 +38,10 @@ class RecordedConversation:
     final_answer: str | None = None
     """The last text of the assistant."""
     thinking: str | None = None
+    tokens: Tokens = field(default_factory=Tokens)
+    """The sums over the messages that say what they used."""
+    failed_results: int = 0
+    """Results of tools that are marked as errors."""
     lost: list[str] = field(default_factory=list)
     """What each part of a message was that only its type is left of, in the plural."""
 
@@ -75,10 +80,21 @@ class Recording:
             messages=talk.messages,
             tool_calls=talk.tool_calls,
             tool_results=talk.tool_results,
-            metrics=Metrics(custom={} if self.reward is None else {"reward": self.reward}),
+            metrics=self._metrics(),
             extra=self.extra,
             trial=trial,
         )
+
+    def _metrics(self) -> Metrics:
+        tokens = self.conversation.tokens
+        known = {
+            "reward": self.reward,
+            "cache_read_tokens": tokens.cache_read,
+            "cache_write_tokens": tokens.cache_write,
+            "failed_tool_results": self.conversation.failed_results or None,
+        }
+        custom = {name: number for name, number in known.items() if number is not None}
+        return Metrics(tokens.input, tokens.output, tokens.thinking, custom=custom)
 
 
 class RecordReader:
