@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -52,6 +53,9 @@ class ParquetRows(TableDataset):
 
     def _readable(self, file: Path, schema: Any) -> list[str]:
         """The columns, without unmapped ones of bytes. Raises InputError for bytes that would end up in cases."""
+        again = (name for name, count in Counter(schema.names).items() if count > 1)
+        if repeated := [Problem(str(file), f"the column {name!r} occurs more than once") for name in again]:
+            raise InputError(repeated)
         features = _features(file, schema)
         media = {name for name, feature in features.items() if _is_media(feature)}
         binary = [field.name for field in schema if "binary" in str(field.type)]
@@ -106,9 +110,27 @@ def _is_array(file: Path) -> bool:
 
 
 def _rows(file: Path, batches: Iterable[Any], show: Show) -> Iterator[TableRow]:
-    for number, values in enumerate(values for batch in batches for values in batch.to_pylist()):
-        shown = show(values)
-        yield TableRow(file, None, {name: _plain_value(value) for name, value in shown.items()}, f"[{number}]")
+    number = 0
+    for batch in batches:
+        try:
+            rows = batch.to_pylist()
+        except (OverflowError, ValueError) as error:
+            raise InputError(_unreadable_value(file, batch, number, error)) from None
+        for values in rows:
+            shown = show(values)
+            yield TableRow(file, None, {name: _plain_value(value) for name, value in shown.items()}, f"[{number}]")
+            number += 1
+
+
+def _unreadable_value(file: Path, batch: Any, first: int, error: Exception) -> Problem:
+    """The value that Python has no form for, such as a year beyond 9999; `first` is the number of the first row."""
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        for number, value in enumerate(column, start=first):
+            try:
+                value.as_py()
+            except (OverflowError, ValueError) as flaw:
+                return Problem(str(file), f"cannot be read: {flaw}", key=f"[{number}].{name}")
+    return Problem(str(file), f"cannot be read: {error}")
 
 
 def _plain_value(value: Any) -> Any:
