@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -50,6 +51,12 @@ def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
 
 def advice_on(line: bytes) -> str:
     """The most common mistake in a line that is not JSON; "" if it has none of those."""
+    if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "; the file begins as UTF-16 does: JSON Lines is UTF-8 text"
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return "; the line is not UTF-8 text, as JSON Lines is"
     text = line.strip()
     if text[:1] in b"[]":
         return "; JSON Lines has no brackets around the lines: one {...} on each"

@@ -144,3 +144,11 @@ def test_a_case_of_a_newer_version_is_a_mistake(tmp_path: Path, kind: str) -> No
     (tmp_path / "data").write_text(lines(record) if kind != "yaml" else json.dumps({"cases": [record]}))
     (problem,) = refusal(lambda: list(load("datasets", kind)(tmp_path / "data", "suite", {}))).problems
     assert (problem.key.endswith("schema_version"), "1.x" in problem.message, "2.0" in problem.message) == (True,) * 3
+
+
+@pytest.mark.parametrize(
+    ("encoding", "advice"), [("utf-16", "begins as UTF-16 does"), ("latin-1", "the line is not UTF-8 text")]
+)
+def test_lines_in_another_encoding_are_refused_with_their_encoding(tmp_path: Path, encoding: str, advice: str) -> None:
+    problem, *_ = wrong(tmp_path, "jsonl", '{"id": "a", "input": {"q": "é"}}\n'.encode(encoding))
+    assert (problem.line, advice in problem.message) == (1, True)

@@ -259,6 +259,45 @@ def test_one_column_that_has_another_separator_is_doubted(tmp_path):
     assert not [*suite(tmp_path, path="d.csv").cases.unknown_keys()]
 
 
+def test_a_column_that_is_nearly_named_as_a_part_of_a_case_is_a_warning(tmp_path):
+    (tmp_path / "d.csv").write_text('" id ",Tags,expected.facts.City,Input,q\n1,t,Bonn,x,y\n')
+    doubts = [problem.message for problem in suite(tmp_path, path="d.csv").cases.unknown_keys()]
+    assert [doubt for doubt in doubts if "column" in doubt] == [
+        "the column ' id ' is not 'id', the part of a case",
+        "the column 'Tags' is not 'tags', the part of a case",
+    ]
+    mapped = suite(tmp_path, path="d.csv", map={"id": " id ", "input.q": "q"})
+    assert not [*mapped.cases.unknown_keys()]
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "fact"),
+    [
+        ([10**15], "timestamp", "[1].b"),
+        ([10**8], "date32", "[1].b"),
+        (b"\xff", "string", "[0].b"),
+    ],
+)
+def test_a_value_of_parquet_that_has_no_form_is_a_mistake_with_its_place(tmp_path, column, kind, fact):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    if kind == "string":
+        values = pa.Array.from_buffers(pa.string(), 1, pa.array([column]).buffers())
+    else:
+        values = pa.array([0, *column], pa.timestamp("s") if kind == "timestamp" else pa.date32())
+    ids = [str(number) for number in range(len(values))]
+    parquet.write_table(pa.table({"id": ids, "b": values}), tmp_path / "d.parquet")
+    (problem,) = refusal(lambda: list(suite(tmp_path, path="d.parquet").cases)).problems
+    assert (problem.key, problem.message.startswith("cannot be read: ")) == (fact, True)
+
+
+def test_a_column_that_parquet_has_twice_is_refused(tmp_path):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = pa.Table.from_arrays([pa.array(["a"])] * 3, names=["id", "q", "q"])
+    parquet.write_table(table, tmp_path / "d.parquet")
+    (problem,) = refusal(lambda: list(suite(tmp_path, path="d.parquet").cases)).problems
+    assert problem.message == "the column 'q' occurs more than once"
+
+
 @pytest.mark.parametrize(
     ("name", "data", "line", "fact"),
     [
@@ -272,7 +311,7 @@ def test_one_column_that_has_another_separator_is_doubted(tmp_path):
         ("d.tsv", 'id\ta\n1\t"x"y\n', 2, "a cell contains a quote"),
         ("d.csv", "id;a\n1,x;y\n", 2, 'expected 1 cell, found 2 cells: does `delimiter: ";"`'),
         ("d.csv", "id,a\n1,x\n".encode("utf-16"), None, "encoding: utf-16"),
-        ("d.csv", b"id,a\n1,\xff\n", None, "encoding: latin-1"),
+        ("d.csv", b"id,a\n1,\xff\n", 2, "encoding: latin-1"),
         ("d.json", "{}", None, "array"),
         ("d.json", '[{"a": 1},\n{"a": NaN}]', 2, "NaN"),
         ("d.json", '[{"a": 1},\n{"a": 1}, {\n"a": 1, "a": 2}]', 3, "'a'"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -54,6 +54,14 @@ class MappedRows:
     def reads(self, column: str) -> bool:
         """Whether the column becomes a part of cases."""
         return self._map is None or any(column in _columns(source) for source in self._map.values())
+
+    def misnamed(self, columns: Collection[str]) -> Iterator[tuple[str, str]]:
+        """The columns whose names would mean a part of a case if they were written as it is, with that part."""
+        for column in columns if self._map is None else ():
+            first, dot, rest = column.strip().partition(".")
+            part = f"{first.lower()}{dot}{rest}"
+            if part != column and part not in columns and _is_part(part) and (part in ("id", "tags") or "." in part):
+                yield column, part
 
     def case(
         self, row: Mapping[str, Any], position: int, report: ReportProblem, more: Mapping[str, Any]

@@ -32,7 +32,7 @@ class CsvRows(TableDataset):
             try:
                 yield from self._read(file, text)
             except UnicodeError as error:
-                raise InputError(Problem(str(file), self._decode_problem(file, error))) from None
+                raise InputError(self._decode_problem(file, error)) from None
 
     def _read(self, file: Path, text: io.TextIOWrapper) -> Iterator[TableRow]:
         records = csv_records(text, self._delimiter or self.separator)
@@ -48,13 +48,20 @@ class CsvRows(TableDataset):
         except CsvError as error:
             yield TableRow(file, error.line, {}, flaw=f"is not {self.kind.upper()}: {error}")
 
-    def _decode_problem(self, file: Path, error: Exception) -> str:
+    def _decode_problem(self, file: Path, error: Exception) -> Problem:
         if self._encoding != UTF_8:
-            return f"cannot be read as {self._encoding}: {error}"
+            return Problem(str(file), f"cannot be read as {self._encoding}: {error}")
         with opened(file) as source:
-            if source.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-                return "is not UTF-8 text: it begins as UTF-16 does, which `encoding: utf-16` reads"
-        return f"is not UTF-8 text ({error}); `encoding: latin-1`, for example, reads it as another"
+            for number, line in enumerate(source, start=1):
+                if number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                    why = "is not UTF-8 text: it begins as UTF-16 does, which `encoding: utf-16` reads"
+                    return Problem(str(file), why)
+                try:
+                    line.decode()
+                except UnicodeDecodeError as flaw:
+                    why = f"is not UTF-8 text ({flaw}); `encoding: latin-1`, for example, reads it as another"
+                    return Problem(str(file), why, number)
+        return Problem(str(file), f"is not UTF-8 text ({error})")
 
     def _header(self, file: Path, names: list[str] | None) -> list[str]:
         if not names:

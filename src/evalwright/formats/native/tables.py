@@ -138,7 +138,7 @@ class TableDataset(Dataset):
                     yield row, {}, [_problem(row, (), row.flaw)]
                     continue
                 if first and self.kind in ("csv", "tsv", "parquet"):
-                    if header is None and self.kind != "parquet":
+                    if header is None:
                         self._doubts = [*self._doubt_header(file, [*row.values])]
                     header = self._same_header(file, [*row.values], header)
                 first = False
@@ -157,8 +157,12 @@ class TableDataset(Dataset):
             self._check_columns(seen, position)
 
     def _doubt_header(self, file: Path, header: Sequence[str]) -> Iterator[Problem]:
-        """A header of one cell that contains another separator is probably meant as several."""
-        if hint := separated_by(header):
+        """Names that nearly mean a part of a case, and one cell with another separator, probably meant as several."""
+        line = None if self.kind == "parquet" else 1
+        for name, part in self._mapped.misnamed(header):
+            message = f"the column {name!r} is not {part!r}, the part of a case"
+            yield Problem(str(file), message, line)
+        if line and (hint := separated_by(header)):
             yield Problem(str(file), f"has one column, {header[0]!r}{hint}", 1)
 
     def _same_header(self, file: Path, names: list[str], header: list[str] | None) -> list[str]:
