@@ -214,6 +214,21 @@ def test_a_finished_run_is_resumed_without_keys(tmp_path, monkeypatch):
     assert resume(outcome.run_dir).notes == ["nothing to do: every cell is finished"]
 
 
+def test_an_unfinished_run_is_not_resumed_without_keys_and_stays_as_it_is(tmp_path, monkeypatch, agents):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9")
+    chat = Variant("chat", "openai_chat", {"model": "gpt-x"}, timeout_seconds=0.1)
+    echo = Variant("echo", "python_function", {"target": "agents:echo"})
+    run_dir = run_suite(suite(tmp_path, ["hello"], variants=[echo, chat])).run_dir
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    for name in ("traces", "results", "verdicts"):
+        (run_dir / f"{name}.jsonl").write_bytes(b"")
+    agents.calls.clear()
+    with pytest.raises(InputError, match="OPENAI_API_KEY is not set"):
+        resume(run_dir)
+    assert agents.calls == []
+    assert (run_dir / "traces.jsonl").read_bytes() == b""
+
+
 @pytest.fixture
 def keys(monkeypatch):
     for name in ("OPENAI", "ANTHROPIC", "GROQ"):

@@ -13,12 +13,14 @@ import pytest
 from evalwright.errors import InputError
 from evalwright.files.yaml import dump
 from evalwright.formats.loading import load_suite
+from evalwright.model.protocols import RunWriter
 from evalwright.run.options import RunOptions
 from evalwright.run.origin import Trust
 from evalwright.run.outcomes import Outcome
 from evalwright.run.re_evaluation import re_evaluate
 from evalwright.run.resumption import resume, retry
 from evalwright.run.start import run_suite
+from evalwright.stores.local_files import LocalFiles
 
 AGENT = "import os\ndef answer(case, variant):\n    return 'done ' + variant.config['token']\n"
 SUITE = {
@@ -141,6 +143,25 @@ def test_cases_of_a_run_with_an_index_are_looked_at_only_where_a_cell_is_left(
     (run / "verdicts.jsonl").write_bytes(verdicts[0])
     with pytest.raises(InputError, match="not known to be a run of your own"):
         resume(run)
+
+
+def test_cases_are_looked_at_where_a_record_was_lost_since_no_cell_seemed_left(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evalwright.stores.local_files.reader.INDEXED_FROM", 0)
+    run = run_suite(load_suite(project / "eval.yaml"), RunOptions(out=project / "runs")).run_dir
+    (run / "cases.jsonl").write_bytes((run / "cases.jsonl").read_bytes().replace(b'"id":"b"', b'"id":"c"'))
+    opened = LocalFiles.open
+
+    def open_late(store: LocalFiles, run_id: str) -> RunWriter:
+        for name in ("traces", "results", "verdicts"):
+            (run / f"{name}.jsonl").write_bytes(b"")
+        return opened(store, run_id)
+
+    monkeypatch.setattr(LocalFiles, "open", open_late)
+    with pytest.raises(InputError, match="not known to be a run of your own"):
+        resume(run)
+    assert (run / "traces.jsonl").read_bytes() == b""
 
 
 def test_a_suite_of_the_users_says_what_is_called(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,9 +119,7 @@ def _opened_for_work(
     place = find_run(run, checked.secrets)
     with closing(place.store.open(place.run_id)) as writer:
         secrets = dict(checked.secrets)
-        if checked.foreign:
-            hide(secrets)
-        else:
+        if not checked.foreign:
             secrets = {**revealed(writer, checked.secrets), **secrets}
         assert writer.plan is not None, "it was there a moment ago"
         plan = checked.plan_of(writer.plan)
@@ -175,6 +173,7 @@ def _rest_of(
         masker = Masker.of(secrets, os.environ)
         drop_manifest(Path(writer.location))
         with Session(models=partial(live_models, plan, models, masker, state), environment=variables) as here:
+            hide(secrets)
             here.import_paths(plan.import_paths)  # evaluators are built before the systems, whose folders they share
             must_have_keys(plan, writer, models)
             mirrors = None

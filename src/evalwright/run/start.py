@@ -26,7 +26,7 @@ from evalwright.run.outcomes import Outcome, conclude, is_decided
 from evalwright.run.plan import documents, may_call_models, plan_of
 from evalwright.run.selection import chosen_cases, with_warnings
 from evalwright.scoring.tally import Tally
-from evalwright.session import Session, owns_process
+from evalwright.session import Session, hide, owns_process
 from evalwright.session.signals import Signals
 from evalwright.stores.lock import turn_to_create
 
@@ -158,6 +158,7 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
         plan.store = Plugin("local_files", {"path": str(options.out)})
     state = _state(options, plan)
     with Session(models=partial(live_models, plan, options.models, masker, state), environment=suite.environment):
+        hide(suite.secrets)
         if options.target is not None:
             targets_of(plan)  # a mistake in what the command line names is reported before there is a run folder
         files = documents(suite, masker)

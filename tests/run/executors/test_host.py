@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
+from contextvars import Context
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,9 @@ from evalwright import built_in
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
 from evalwright.model.trace import Trace
+from evalwright.run.origin import Trust
 from evalwright.run.outcomes import Outcome
+from evalwright.run.resumption import resume
 from evalwright.run.start import run_suite
 from evalwright.run.stored_run import open_run
 from run.executors.near_end import SECRET
@@ -134,6 +138,24 @@ def traces(outcome: Outcome) -> dict[str, Trace]:
 
 def kept(outcome: Outcome) -> bytes:
     return b"".join(path.read_bytes() for path in Path(outcome.run_dir).rglob("*") if path.is_file())
+
+
+def test_ray_stores_no_secret_of_a_suite_that_was_read_before_the_run(tmp_path, near):
+    Context().run(ran, tmp_path, 1, function("telling"))  # without a session, as in Python
+    assert near.options["runtime_env"]["env_vars"] == {"PLAIN": "plain"}
+
+
+@pytest.mark.parametrize("foreign", [False, True])
+def test_ray_stores_no_secret_of_a_run_that_goes_on(tmp_path, near, monkeypatch, foreign):
+    run_dir = ran(tmp_path, 1, function("telling")).run_dir
+    for name in ("traces", "results", "verdicts"):
+        (run_dir / f"{name}.jsonl").write_bytes(b"")
+    if foreign:
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "of-another-account"))
+    suite = Context().run(load_suite, tmp_path / "project" / "eval.yaml")
+    shutil.rmtree(near.copy)
+    Context().run(resume, run_dir, trust=Trust(suite))
+    assert near.options["runtime_env"]["env_vars"] == {"PLAIN": "plain"}
 
 
 def test_a_system_finds_its_files_its_variables_and_the_models_of_the_run(tmp_path, near, capsys):
