@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sqlite3
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -81,6 +82,24 @@ def test_the_lock_of_a_run_is_gone_with_its_writer_and_names_the_run(file: Path)
     writer = Sqlite(file).open("old")
     assert [path.name for path in file.parent.glob(".*.lock")] == [".runs.sqlite.old.lock"]
     writer.close()
+    assert not list(file.parent.glob(".*.lock"))
+
+
+def test_a_run_that_could_not_be_made_leaves_no_lock(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as database:
+        database.execute("CREATE TRIGGER full BEFORE INSERT ON documents BEGIN SELECT RAISE(ABORT, 'no room'); END")
+    with pytest.raises(StorageError, match="no room"):
+        Sqlite(file).create(a_plan(run_id="r"), [], {"config.yaml": b"x: 1"})
+    assert not list(file.parent.glob(".*.lock"))
+
+
+def test_a_run_whose_name_could_not_be_made_durable_leaves_no_lock(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(descriptor: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fsync", failing)
+    with pytest.raises(StorageError, match=r"cannot create a run in .*: Input/output error"):
+        Sqlite(file).create(a_plan(run_id="r"), [], {})
     assert not list(file.parent.glob(".*.lock"))
 
 

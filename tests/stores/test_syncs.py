@@ -127,6 +127,11 @@ def test_new_judgements_are_synced_before_they_count_and_when_they_are_in_place(
     writer.close()
 
 
+def test_the_name_of_a_new_database_is_synced(tmp_path: Path, steps: list[Step]) -> None:
+    Sqlite(tmp_path / "runs.sqlite").create(a_plan(), [a_case()], {}).close()
+    assert f"sync {tmp_path.name}" in names(steps)
+
+
 def test_the_log_of_a_database_is_synced_with_its_records(tmp_path: Path, steps: list[Step]) -> None:
     writer = Sqlite(tmp_path / "runs.sqlite").create(a_plan(), [a_case()], {})
     writer.append_trace(a_trace())

@@ -73,10 +73,9 @@ class Sqlite(Masked):
                     private_file(self.path)
                 with writing(self.path), closing(connect(self.path)) as connection:
                     lock = self._create_run(connection, plan, run_id, spool, documents)
-                sync_folder(self.path.parent)
             except OSError as error:
                 raise storage_error("create a run in", self.path, error) from error
-        return self._writer(plan.run_id, lock, new=True)
+        return self._writer(plan.run_id, self._namespace_text(), lock, new=True)
 
     def _create_run(
         self,
@@ -92,7 +91,7 @@ class Sqlite(Masked):
         lock = self._lock(plan.run_id)
         try:
             line = plan_to_json(plan, self._masker.keeping(reserved_words(plan)))
-            row = (plan.run_id, plan.started_at.isoformat(), _text(self._namespace, self._masker), line.decode())
+            row = (plan.run_id, plan.started_at.isoformat(), self._namespace_text(), line.decode())
             connection.execute("INSERT INTO runs (run_id, started_at, namespace, payload) VALUES (?, ?, ?, ?)", row)
             _insert_cases(connection, plan.run_id, spool)
             masked = (
@@ -104,6 +103,7 @@ class Sqlite(Masked):
                 ((run, name, text.encode("utf-8", "surrogateescape")) for run, name, text in masked),
             )
             connection.execute("COMMIT")
+            sync_folder(self.path.parent)
         except BaseException:  # closing the connection, which the caller does, rolls back; the lock is ours
             lock.release()
             raise
@@ -119,22 +119,24 @@ class Sqlite(Masked):
         """Whether a process is writing the run."""
         return is_held(self._lock_place(run_id))
 
-    def _writer(self, run_id: str, lock: RunLock, *, new: bool = False) -> TableWriter:
-        try:
-            tables = SqliteRun(self.path, run_id, self._stored_namespace(run_id), lock)
-        except BaseException:  # the tables, which would release it, were not made
-            lock.release()
-            raise
-        return TableWriter(tables, self._masker, new=new)
+    def _writer(self, run_id: str, namespace: str | None, lock: RunLock, *, new: bool = False) -> TableWriter:
+        return TableWriter(SqliteRun(self.path, run_id, namespace, lock), self._masker, new=new)
 
     def open(self, run_id: str) -> TableWriter:
         """Open a run for writing; see `Store.open`."""
-        self._stored_namespace(run_id)
-        return self._writer(run_id, self._lock(run_id))
+        return self._writer(run_id, self._stored_namespace(run_id), self._lock(run_id))
 
     def read(self, run_id: str) -> TableReader:
         """Open a run for reading; needs no lock. Raises InputError if there is no such run."""
         return TableReader(SqliteRun(self.path, run_id, self._stored_namespace(run_id)), self._masker)
+
+    def _namespace_text(self) -> str | None:
+        """The namespace of new runs as JSON with sorted keys, as evalh writes it: equal namespaces are equal texts."""
+        import json
+
+        if self._namespace is None:
+            return None
+        return json.dumps(self._masker.mask_strings(self._namespace), sort_keys=True, ensure_ascii=False)
 
     def _stored_namespace(self, run_id: str) -> str | None:
         """The namespace of a stored run; None if it has none. Raises InputError if there is no such run."""
@@ -165,10 +167,3 @@ def _insert_cases(connection: sqlite3.Connection, run_id: str, spool: BinaryIO) 
             "INSERT INTO cases (run_id, position, payload) VALUES (?, ?, ?)",
             [(run_id, position, line.rstrip(b"\n").decode()) for position, line in page],
         )
-
-
-def _text(namespace: Mapping[str, Any] | None, masker: Masker) -> str | None:
-    """The namespace as JSON text with sorted keys, as evalh writes it: equal namespaces are equal texts."""
-    import json
-
-    return None if namespace is None else json.dumps(masker.mask_strings(namespace), sort_keys=True, ensure_ascii=False)
