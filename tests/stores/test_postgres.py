@@ -190,6 +190,19 @@ def test_a_writer_does_not_go_on_where_another_one_has_written(kept: Kept, store
     writer.close()
 
 
+def test_a_writer_does_not_go_on_with_a_run_that_is_gone(kept: Kept, store: Store) -> None:
+    writer = store.create(a_plan(), [a_case()], {})
+    lose_connections()
+    kept.query("DELETE FROM runs")
+    while kept.query("SELECT 1 FROM pg_locks WHERE locktype = 'advisory'"):
+        pass
+    writer.append_trace(a_trace())
+    with pytest.raises(StorageError, match="was deleted while the server was away"):
+        writer.sync()
+    writer.close()
+    assert kept.query("SELECT 1 FROM traces") == []
+
+
 def test_a_child_leaves_the_connections_of_its_parent_alone(store: Store) -> None:
     writer = store.create(a_plan(), [a_case()], {})
     writer.append_trace(a_trace())

@@ -268,12 +268,15 @@ class PostgresRun:
         self._connection = None
 
     def _locked_again(self) -> Connection:
-        """A new connection with the lock. Raises StorageError if another process has written to the run meanwhile."""
+        """A new connection with the lock. Raises StorageError if another process has written to the run meanwhile, or
+        deleted it."""
         connection = self._database.connect()
         try:
             lock_run(connection, self._database.schema, self._run_id)
             row = connection.execute("SELECT writer FROM runs WHERE run_id = %s", (self._run_id,)).fetchone()
-            if row is None or row[0] != self._token:
+            if row is None:
+                raise StorageError(f"{self.location}: it was deleted while the server was away")
+            if row[0] != self._token:
                 raise StorageError(f"{self.location}: another process has written to it while the server was away")
         except RunLockedError as error:  # possibly our own last session, which the server still believes alive
             connection.close()
