@@ -7,12 +7,14 @@ import json
 import os
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from evalwright.model.plan import EvaluatorSpec, PassCriteria
+from evalwright.model.plan import EvaluatorSpec, PassCriteria, Shard
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import TraceError
+from evalwright.run.options import RunOptions
 from evalwright.run.re_evaluation import re_evaluate
 from evalwright.run.start import run_suite
 from evalwright.run.steps.spoil import SpoilingErrors
@@ -22,6 +24,30 @@ from run.project import agents
 from run.suites import SAYS_DONE, SAYS_LAST, suite
 
 FILES = Path("/proc/self/fd")
+
+
+@pytest.mark.skipif(not FILES.is_dir(), reason="finds the files of descriptors in /proc")
+def test_the_records_of_a_shard_are_durable_before_its_manifest_vouches_for_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fsync, replace = os.fsync, os.replace
+    sizes, durable = dict[str, int](), list[dict[str, int]]()
+
+    def sync(descriptor: int) -> None:
+        fsync(descriptor)
+        sizes[(FILES / str(descriptor)).resolve().name] = os.fstat(descriptor).st_size
+
+    def rename(source: Any, target: Any, **folders: Any) -> None:
+        replace(source, target, **folders)
+        if Path(target).name == "manifest.json":
+            durable.append({**sizes})
+
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(os, "replace", rename)
+    folder = run_suite(suite(tmp_path, ["done"] * 4), RunOptions(shard=Shard(1, 2), out=tmp_path / "out")).run_dir
+    records = [f"{kind}.jsonl" for kind in ("cases", "traces", "results", "verdicts")]
+    [before] = durable
+    assert {name: before.get(name) for name in records} == {name: (folder / name).stat().st_size for name in records}
 
 
 @pytest.mark.skipif(not FILES.is_dir(), reason="finds the files of descriptors in /proc")

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from evalwright import built_in
 from evalwright.errors import InputError, RunLockedError
 from evalwright.llm.choices import ModelChoices
-from evalwright.model.plan import EvaluatorSpec, Shard, Variant
+from evalwright.model.plan import EvaluatorSpec, Plugin, Shard, Variant
 from evalwright.run.forecast import forecast
 from evalwright.run.merge import merge
 from evalwright.run.options import RunOptions
@@ -259,6 +260,17 @@ def test_shards_may_have_keys_of_their_own_and_others_later(tmp_path, agents):
     assert of_suite == {stored(merged, "plan.json")["config_hash"] + "\n"}
 
 
+def test_the_plan_and_the_documents_of_a_merged_run_are_those_of_its_earliest_shard(tmp_path):
+    folders = {}
+    for index in (2, 1, 3):
+        made = with_variable(tmp_path, "SHOP_API_KEY", f"sk-of-machine-{index}")
+        folders[index] = run_suite(made, RunOptions(shard=Shard(index, 3), out=tmp_path / "out")).run_dir
+    merged = merge(folders.values(), tmp_path / "merged").run_dir
+    first, plan = stored(folders[2], "plan.json"), stored(merged, "plan.json")
+    assert (plan["started_at"], plan["config_hash"]) == (first["started_at"], first["config_hash"])
+    assert (merged / "config_hash.txt").read_bytes() == (folders[2] / "config_hash.txt").read_bytes()
+
+
 @pytest.mark.parametrize(
     ("name", "value", "system", "said"),
     [
@@ -355,6 +367,29 @@ def test_only_the_merged_run_compares_its_variants(tmp_path):
     parts = [run_suite(made, RunOptions(shard=Shard(k, 2), out=tmp_path / str(k))) for k in (1, 2)]
     assert [part.summary.comparison for part in parts] == [None, None]
     assert merge([part.run_dir for part in parts], tmp_path / "merged").summary.comparison is not None
+
+
+class Noted:
+    """Writes how many cells the run has into a file."""
+
+    def __init__(self, config):
+        self._path = Path(config["path"])
+
+    def write(self, run, plan, summary, mask):
+        self._path.write_text(str(summary.cells_total))
+
+
+def test_the_results_of_a_run_in_shards_are_exported_once_it_is_merged(tmp_path, monkeypatch):
+    monkeypatch.setitem(built_in.KINDS["exports"], "noted", f"{__name__}:Noted")
+    place = tmp_path / "noted.txt"
+    parts = []
+    for index in (1, 2):
+        made = suite(tmp_path, TEXTS)
+        made.exports = [Plugin("noted", {"path": str(place)})]
+        parts.append(run_suite(made, RunOptions(shard=Shard(index, 2), out=tmp_path / "out")).run_dir)
+    assert not place.exists()
+    merge(parts, tmp_path / "merged")
+    assert place.read_text() == str(len(TEXTS))
 
 
 def test_what_models_have_cost_is_spent_when_a_shard_is_begun_again(tmp_path):

@@ -218,7 +218,7 @@ def _sha256(lines: Iterable[bytes]) -> str:
 
 def _merged_plan(parts: Sequence[_Part]) -> Plan:
     """The plan of the earliest shard, as the whole run's: independent of the order in which shards are named."""
-    earliest = min(parts, key=lambda part: (part.plan.started_at, part.shard.index))
+    earliest = min(parts, key=lambda part: part.plan.started_at)  # of several, the first: they are in their order
     plan = earliest.plan
     warnings = dict.fromkeys(line for part in parts for line in part.plan.warnings)
     return msgspec.structs.replace(

@@ -277,7 +277,6 @@ def close_shard(writer: RunWriter, plan: Plan, summary: RunSummary) -> list[str]
     folder = Path(writer.location)
     # An existing one is kept: made again, it would vouch for what was damaged since.
     if folder.is_dir() and manifest_of(folder) is None:
-        writer.sync()
         cells: Counter[str] = Counter()
         for variant in summary.variants:
             cells.update(variant.cells)
