@@ -46,9 +46,9 @@ def test_the_summary_tells_the_pass_rate_with_its_interval(session):
     told.stdout.re_match_lines([r".*50\.0% +9\.5–90\.5%"])
 
 
-@pytest.mark.parametrize(("said", "of_failed"), [("hi", ""), ("oh", " --failed")])
-def test_the_summary_names_the_command_that_shows_what_did_not_pass_or_all(session, said, of_failed):
-    told = session.run(a=f"def test_word(): passing({said!r})\n")
+@pytest.mark.parametrize(("word", "of_failed"), [("hi", ""), ("oh", " --failed")])
+def test_the_summary_names_the_command_that_shows_what_did_not_pass_or_all(session, word, of_failed):
+    told = session.run(a=f"def test_word(): passing({word!r})\n")
     told.stdout.fnmatch_lines([f"Next: evalwright inspect runs/{session.runs()[0].name}{of_failed}"])
 
 
