@@ -18,7 +18,7 @@ def refuse_dependencies(file: EvalFile) -> None:
     needs = {case_id: texts_in(file.cases[i].get("depends_on")) for case_id, i in positions.items()}
     places = [*_unknown(needs), *_circle(needs)]
     if places:
-        raise InputError([file.problem(positions[case_id], case_id, path, said) for case_id, path, said in places])
+        raise InputError([file.problem(positions[case_id], case_id, path, why) for case_id, path, why in places])
 
 
 def _unknown(needs: dict[str, list[str]]) -> Iterator[tuple[str, str, str]]:
@@ -33,5 +33,5 @@ def _circle(needs: dict[str, list[str]]) -> Iterator[tuple[str, str, str]]:
         TopologicalSorter(needs).prepare()
     except CycleError as error:
         circle = error.args[1][::-1]  # it names each case before those that depend on it
-        said = "the case depends on itself" if len(circle) == 2 else f"a circle: {' → '.join(circle)}"
-        yield circle[0], "depends_on", said
+        why = "the case depends on itself" if len(circle) == 2 else f"a circle: {' → '.join(circle)}"
+        yield circle[0], "depends_on", why
