@@ -171,3 +171,29 @@ def test_a_saved_dataset_names_only_files_beside_its_state(tmp_path, name):
     arrow(tmp_path / "secret.arrow", ROWS)
     (tmp_path / "d" / "state.json").write_text(json.dumps({"_data_files": [{"filename": name}]}))
     assert wrong(tmp_path, path="d").file.endswith("state.json")
+
+
+def test_a_split_of_which_files_are_missing_is_refused(tmp_path):
+    for number in (0, 2):
+        arrow(tmp_path / f"repo/data/train-0000{number}-of-00003.arrow", ROWS)
+    (problem,) = refused(tmp_path, path="repo")
+    assert problem.message == "has 2 of the 3 files of train"
+
+
+def test_files_of_a_split_with_other_columns_are_refused(tmp_path):
+    arrow(tmp_path / "repo/train-00000-of-00002.arrow", {"q": ["x"]})
+    arrow(tmp_path / "repo/train-00001-of-00002.arrow", {"question": ["x"]})
+    (problem,) = refused(tmp_path, path="repo")
+    assert problem.message == "expected the columns of the first file (q), found question"
+
+
+def test_a_saved_dataset_whose_rows_are_chosen_by_indices_is_refused(tmp_path):
+    saved(tmp_path / "old")
+    state = json.loads((tmp_path / "old/state.json").read_text())
+    (tmp_path / "old/state.json").write_text(json.dumps({**state, "_indices_data_files": [{"filename": "i.arrow"}]}))
+    (problem,) = refused(tmp_path, path="old")
+    assert "flatten_indices()" in problem.message
+
+
+def refused(folder: Path, **dataset: Any) -> tuple[Problem, ...]:
+    return refusal(lambda: list(cases(folder, **dataset))).problems

@@ -88,6 +88,9 @@ class HuggingFaceRows(ParquetRows):
             made = _TEXTS[suffix] if suffix != ".json" or _is_array(file) else JsonlRows
             yield from made(self._path, "", self._config).rows(file)
 
+    def _has_header(self, file: Path) -> bool:
+        return unpacked_name(file).suffix.lower() in (".parquet", ".arrow", ".csv", ".tsv")
+
     def _streamed_rows(self, file: Path) -> Iterator[TableRow]:
         with self._arrow(file, "Arrow"):
             import pyarrow

@@ -76,7 +76,11 @@ def _in_folder(folder: Path, split: str | None, subset: str | None) -> list[Path
 
 def _saved_files(folder: Path) -> list[Path]:
     """The files listed in the state of a saved dataset."""
-    listed = _document(folder / "state.json").get("_data_files")
+    state = _document(folder / "state.json")
+    if state.get("_indices_data_files"):  # written by early releases only
+        reason = "its rows are chosen by a file of indices, which is not read: save it again after flatten_indices()"
+        raise InputError(Problem(str(folder / "state.json"), reason))
+    listed = state.get("_data_files")
     names = (
         [sibling.get("filename") for sibling in listed if isinstance(sibling, dict)] if isinstance(listed, list) else []
     )
@@ -101,7 +105,25 @@ def _in_repository(folder: Path, split: str | None, subset: str | None) -> list[
             chosen.setdefault(_split_of(file.relative_to(inner)), []).append(file)
         if not chosen:
             raise _wrong("path", f"{inner} contains no dataset: no {', '.join(_ENDINGS)}")
-    return chosen[_chosen_name("split", split, [*chosen])]
+    return _complete(chosen[_chosen_name("split", split, [*chosen])])
+
+
+def _complete(files: list[Path]) -> list[Path]:
+    """The files of a split. Raises InputError if they are numbered and some are missing: half a download, perhaps."""
+    shards: dict[tuple[Path, int], set[str]] = {}
+    for file in files:
+        stem = unpacked_name(file).stem
+        if shard := _SHARD.search(stem):
+            name = file.with_name(stem.removesuffix(shard[0]))
+            shards.setdefault((name, int(shard[2])), set()).add(shard[1])
+    missing = [
+        Problem(str(name.parent), f"has {len(numbers)} of the {total} files of {name.name}")
+        for (name, total), numbers in shards.items()
+        if len(numbers) != total
+    ]
+    if missing:
+        raise InputError(missing)
+    return files
 
 
 def _data_files(folder: Path) -> list[Path]:
@@ -202,10 +224,7 @@ def _prepared_files(folder: Path, split: str | None, subset: str | None) -> list
     for file in sorted(made.glob("*.arrow")):
         splits.setdefault(_SHARD.sub("", file.stem).rpartition("-")[2], []).append(file)
     files = splits[_chosen_name("split", split, [*splits])]
-    shard = _SHARD.search(files[0].stem)
-    if shard is not None and len(files) != int(shard[2]):
-        raise InputError(Problem(str(made), f"has {len(files)} of the {int(shard[2])} files of the split"))
-    return files
+    return _complete(files)
 
 
 def _chosen_name(key: str, name: str | None, there: Sequence[str]) -> str:

@@ -137,7 +137,7 @@ class TableDataset(Dataset):
                     first = False
                     yield row, {}, [_problem(row, (), row.flaw)]
                     continue
-                if first and self.kind in ("csv", "tsv", "parquet"):
+                if first and self._has_header(file):
                     if header is None:
                         self._doubts = [*self._doubt_header(file, [*row.values])]
                     header = self._same_header(file, [*row.values], header)
@@ -156,9 +156,13 @@ class TableDataset(Dataset):
         if position:
             self._check_columns(seen, position)
 
+    def _has_header(self, file: Path) -> bool:
+        """Whether all rows of a file have the same columns."""
+        return self.kind in ("csv", "tsv", "parquet")
+
     def _doubt_header(self, file: Path, header: Sequence[str]) -> Iterator[Problem]:
         """Names that nearly mean a part of a case, and one cell with another separator, probably meant as several."""
-        line = None if self.kind == "parquet" else 1
+        line = 1 if self.kind in ("csv", "tsv") else None
         for name, part in self._mapped.misnamed(header):
             message = f"the column {name!r} is not {part!r}, the part of a case"
             yield Problem(str(file), message, line)
