@@ -11,6 +11,7 @@ from evalwright.formats.pixie import judge_calls
 from evalwright.model.chat import Embedding
 from evalwright.pixie import (
     AnswerCorrectness,
+    AnswerRelevancy,
     ClosedQA,
     EmbeddingSimilarity,
     Evaluable,
@@ -106,10 +107,25 @@ def test_similarity_begins_at_a_cosine_of_seven_tenths():
     assert judged(EmbeddingSimilarity(client=Client(vectors=vectors))).score == pytest.approx(1 / 3)
 
 
-def test_faithfulness_is_the_share_of_statements_borne_out():
-    verdicts = [{"statement": "s", "reason": "", "verdict": bit} for bit in (1, 0)]
+@pytest.mark.parametrize("bits", [(1, 0), (True, False)])
+def test_faithfulness_is_the_share_of_statements_borne_out(bits):
+    verdicts = [{"statement": "s", "reason": "", "verdict": bit} for bit in bits]
     client = Client({"statements": ["s", "t"]}, {"faithfulness": verdicts})
     assert judged(Faithfulness(client=client), context=["c"]).score == 0.5
+
+
+@pytest.mark.parametrize(("evades", "score"), [(0, 1.0), (False, 1.0), (1, 0.0), (True, 0.0)])
+def test_an_answer_that_evades_is_not_relevant(evades, score):
+    replies = [{"question": "q", "noncommittal": evades}] * 3
+    client = Client(*replies, vectors={"q": [1.0, 0.0], "the question": [1.0, 0.0]})
+    assert judged(AnswerRelevancy(client=client), context=["c"]).score == score
+
+
+@pytest.mark.parametrize("neither", [2, 0.5, "perhaps", None])
+def test_a_statement_is_borne_out_or_not(neither):
+    client = Client({"statements": ["s"]}, {"faithfulness": [{"statement": "s", "verdict": neither}]})
+    with pytest.raises(EvaluatorError, match="verdict"):
+        judged(Faithfulness(client=client), context=["c"])
 
 
 def test_correctness_weighs_statements_and_similarity():

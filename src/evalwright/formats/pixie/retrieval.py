@@ -9,8 +9,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from evalwright.evaluators.judges.prompt_data import data_blocks
-from evalwright.evaluators.judges.replies import BadReply
-from evalwright.files.key_paths import as_written
+from evalwright.evaluators.judges.replies import BadReply, truth_in
 from evalwright.formats.pixie.judge_calls import embed, prompt_text, structured
 from evalwright.formats.pixie.scorers import Score
 
@@ -128,7 +127,7 @@ def _faithful_share(reply: dict[str, Any]) -> Score:
     rows = _objects(reply["faithfulness"], "verdict")
     if not rows:
         raise BadReply("no statements to judge")
-    return Score(sum(_bit(row["verdict"]) for row in rows) / len(rows), {"faithfulness": rows})
+    return Score(sum(truth_in(row["verdict"], "verdict") for row in rows) / len(rows), {"faithfulness": rows})
 
 
 class AnswerRelevancy(_JudgedScorer):
@@ -150,12 +149,12 @@ class AnswerRelevancy(_JudgedScorer):
         near = [_scaled_similarity(vectors[question], vectors[prompt_text(input)]) for question in questions]
         return Score(sum(near) / len(near), detail)
 
-    async def _question(self, output: Any, context: Any, number: int) -> tuple[str, int]:
+    async def _question(self, output: Any, context: Any, number: int) -> tuple[str, bool]:
         return await self._ask(
             "Write the question that this answer answers, and as `noncommittal` 1 if the answer evades, else 0.",
             [("answer", prompt_text(output)), ("context", _joined_context(context))],
             {"question": {"type": "string"}, "noncommittal": {"type": "integer"}},
-            lambda reply: (str(reply["question"]), _bit(reply["noncommittal"])),
+            lambda reply: (str(reply["question"]), truth_in(reply["noncommittal"], "noncommittal")),
             temperature=0.5,
             repeat=number,
         )
@@ -208,12 +207,6 @@ def _objects(value: Any, key: str) -> list[dict[str, Any]]:
     if not isinstance(value, list) or not all(isinstance(item, dict) and key in item for item in value):
         raise BadReply(f"expected a list of objects with the key {key!r}")
     return value
-
-
-def _bit(value: Any) -> int:
-    if isinstance(value, bool) or value not in (0, 1):
-        raise BadReply(f"expected 0 or 1, found {as_written(value)}")
-    return int(value)
 
 
 def _joined_context(context: Any) -> str:
