@@ -39,7 +39,7 @@ def keys() -> list[str]:
     [
         ("contains_text", {"all_of": "x"}, "all_of", ["'all_of'", "list of strings", "the string 'x'"]),
         ("contains_text", {"any_of": ["a", 3]}, "any_of[1]", ["list of strings", "the integer 3", "any_of[1]"]),
-        ("contains_text", {"case_sensitive": "yes"}, "case_sensitive", ["true or false", "the string 'yes'"]),
+        ("contains_text", {"case_sensitive": "yes"}, "case_sensitive", ["a boolean", "the string 'yes'"]),
         ("contains_text", {"al_of": []}, "al_of", ["unknown key 'al_of'", 'did you mean "all_of"']),
         ("latency_under", {}, "max_ms", ["'max_ms'", "missing", "int"]),
         ("latency_under", {"max_ms": 1.5}, "max_ms", ["'max_ms'", "int", "the number 1.5"]),

@@ -69,7 +69,7 @@ def assigned(arguments: Mapping[str, object]) -> list[str]:
 
 @cache
 def in_words(expected: Any) -> str:
-    """A type in plain words, without null: `a list of strings`, `an integer`, `true or false`."""
+    """A type in plain words, without null: `a list of strings`, `an integer`, `a boolean`."""
     choices = typing.get_args(expected) if typing.get_origin(expected) in _UNIONS else (expected,)
     kinds = [kind for kind in choices if kind is not type(None) and kind is not msgspec.UnsetType]
     if set(kinds) == {int, float}:
@@ -78,8 +78,6 @@ def in_words(expected: Any) -> str:
 
 
 def _one_in_words(kind: Any) -> str:
-    if kind is bool:
-        return "true or false"
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is typing.Annotated:
         return in_words(arguments[0])
