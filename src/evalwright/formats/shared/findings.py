@@ -128,6 +128,7 @@ def passes_always(evaluator: str, keys: Iterable[str]) -> str:
 def expectation(message: str) -> str:
     """A message of pydantic in words that suit a file: "expected a mapping", not "a valid dictionary"."""
     message = re.sub(r"valid dictionary( or instance of \w+)?", "mapping", message.removeprefix("Value error, "))
+    message = re.sub(r", unable to parse string as an? \w+", "", message)
     message = (
         message.replace("Input should be", "expected").replace("a valid ", "a ").replace("a integer", "an integer")
     )
