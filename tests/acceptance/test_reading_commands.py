@@ -423,7 +423,7 @@ def test_list_evaluators_fits_80_columns_and_names_the_neighbour(made: Project) 
 def test_list_of_one_evaluator_has_its_keys_and_an_example_that_validates(made: Project, tmp_path: Path) -> None:
     out = made.evalwright("list", "evaluators", "tool_called").out
     assert ["tool_name", "a", "string"] in [line.split() for line in out.splitlines()]
-    assert ["must_appear", "true", "a", "bool"] in [line.split() for line in out.splitlines()]
+    assert ["must_appear", "true", "a", "boolean"] in [line.split() for line in out.splitlines()]
     suite = tmp_path / "eval.yaml"
     (tmp_path / "cases.yaml").write_text("cases: [{id: a, input: {q: x}}]")
     head = (
