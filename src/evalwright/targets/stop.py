@@ -10,6 +10,7 @@ from typing import Annotated, Any, Protocol
 import msgspec
 
 from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.files.key_paths import as_written
 from evalwright.model.chat import ChatMessage, ChatRequest
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import TraceMessage
@@ -106,7 +107,6 @@ def stop_rule(criterion: Any) -> StopRule:
     kind = criterion.get("type") if isinstance(criterion, dict) else None
     if not isinstance(kind, str) or kind not in _RULES:
         near = did_you_mean(kind, _RULES) if isinstance(kind, str) else ""
-        kind_found = "nothing" if kind is None else f"{kind!r}"
-        message = f"'type' must be one of {', '.join(_RULES)}, found {kind_found}{near}"
+        message = f"'type' must be one of {', '.join(_RULES)}, found {as_written(kind, nothing='nothing')}{near}"
         raise InputError(Problem("", message, key="type"))
     return settings(_RULES[kind], criterion)
