@@ -130,6 +130,8 @@ class MemoryReader:
 class MemoryRun(MemoryReader):
     """One run, with the exclusive right to write."""
 
+    plan: Plan | None
+
     def __init__(self, records: _Records) -> None:
         if records.writing:
             raise RunLockedError(f"{records.location} is being written")
