@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         RunWriter,
         Store,
         Target,
-        Traits,
         Workspace,
     )
     from evalwright.model.result import CaseVerdict, Evaluation, EvaluationResult
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
         TraceError,
         TraceMessage,
     )
+    from evalwright.model.traits import Traits
     from evalwright.scoring.totals import Totals
     from evalwright.session.workspace import workspace_path
 
@@ -176,7 +176,7 @@ _PLACES = {
     "Trace": "model.trace",
     "TraceError": "model.trace",
     "TraceMessage": "model.trace",
-    "Traits": "model.protocols",
+    "Traits": "model.traits",
     "Variant": "model.plan",
     "Workspace": "model.protocols",
     "Written": "formats.shared.output",

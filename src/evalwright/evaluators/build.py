@@ -20,9 +20,10 @@ from evalwright.evaluators.onlooker import Onlooker
 from evalwright.evaluators.wording import in_words
 from evalwright.files.plain import not_finite
 from evalwright.model.plan import EvaluatorSpec
-from evalwright.model.protocols import Evaluator, Extractor, Traits
+from evalwright.model.protocols import Evaluator, Extractor
 from evalwright.model.result import Evaluation
 from evalwright.model.trace_parts import TRACE_PARTS
+from evalwright.model.traits import Traits
 from evalwright.registry import is_built_in, load
 
 if TYPE_CHECKING:

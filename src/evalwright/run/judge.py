@@ -19,10 +19,10 @@ from evalwright.evaluators.onlooker import Look, Onlooker
 from evalwright.model.artifact import Artifact
 from evalwright.model.facts import ReasonedResult
 from evalwright.model.plan import EvaluatorSpec, Plan
-from evalwright.model.protocols import Traits
 from evalwright.model.result import CaseVerdict, Evaluation, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
+from evalwright.model.traits import Traits
 from evalwright.registry import format_of_run, resolve
 from evalwright.run.limits import Watchdog
 from evalwright.run.records import (

@@ -16,9 +16,10 @@ from evalwright.evaluators.build import build, declared, parts_read
 from evalwright.files.bulk import collector_eased
 from evalwright.model.cell_index import index_of
 from evalwright.model.plan import EvaluatorSpec, Plan
-from evalwright.model.protocols import JudgementShare, RunWriter, Traits
+from evalwright.model.protocols import JudgementShare, RunWriter
 from evalwright.model.trace import Trace
 from evalwright.model.trace_parts import trace_with
+from evalwright.model.traits import Traits
 from evalwright.run.batches import JudgeCalls
 from evalwright.run.cells import RunState
 from evalwright.run.children import processors

@@ -16,7 +16,8 @@ import msgspec
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.key_paths import as_written
 from evalwright.model.plan import Variant
-from evalwright.model.protocols import Target, Traits
+from evalwright.model.protocols import Target
+from evalwright.model.traits import Traits
 from evalwright.registry import is_built_in, knows, load
 from evalwright.session import import_from
 
