@@ -140,6 +140,7 @@ OPTIONS: Shape = {
     "disableConversationVar": FLAG, "storeOutputAs": TEXT, "runSerially": FLAG, "repeat": _count(1),
 }  # fmt: skip
 FACTUALITY: Shape = dict.fromkeys(("subset", "superset", "agree", "disagree", "differButFactual"), NUMBER)
+"""The score of each category of `factuality`, in the order of the letters that its judge replies, A to E."""
 GENERATOR: Shape = {"path": NAME, "config": ANYTHING}
 SCENARIO: Shape = {"config": ENTRIES, "tests": ENTRIES, "description": TEXT}
 ASSERTION: Shape = {

@@ -21,6 +21,7 @@ from evalwright.formats.promptfoo.checks.rubrics import Messages, judge_of, mess
 from evalwright.formats.promptfoo.checks.traced_steps import traced_steps
 from evalwright.formats.promptfoo.evaluator import AssertionInput
 from evalwright.formats.promptfoo.graders import Grader
+from evalwright.formats.promptfoo.shapes import FACTUALITY
 from evalwright.formats.promptfoo.values import compact_json, template_text
 from evalwright.model.result import Evaluation
 
@@ -34,8 +35,8 @@ _CATEGORY = re.compile(r"\A\s*([A-E])\)|\(([A-E])\)", re.IGNORECASE)
 _WRITTEN_CATEGORY = re.compile(r"\(?([A-E])(?:[).:].*)?", re.IGNORECASE | re.DOTALL)
 """A `category` in JSON: a letter, alone or marked as one. The first letter of a word such as Disagree is none."""
 _LAST_LETTER = re.compile(r"\b([YN])\Z")
-_FACTUAL = {"A": "subset", "B": "superset", "C": "agree", "D": "disagree", "E": "differButFactual"}
-_DEFAULT_FACTUAL = {"subset": 1, "superset": 1, "agree": 1, "disagree": 0, "differButFactual": 1}
+_FACTUAL = dict(zip("ABCDE", FACTUALITY, strict=True))
+_DEFAULT_FACTUAL = {**dict.fromkeys(FACTUALITY, 1), "disagree": 0}
 _RUBRIC = (
     "You grade the output of a system against a rubric. Reply with one JSON object and nothing else:"
     ' {"reason": text, "pass": true or false, "score": number from 0 to 1}.'
