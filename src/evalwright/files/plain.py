@@ -14,7 +14,7 @@ import msgspec
 from evalwright.errors import TargetError
 from evalwright.files.key_paths import Place
 
-__all__ = ["MAX_DEPTH", "clean_text", "not_finite", "plain"]
+__all__ = ["MAX_DEPTH", "clean_text", "mapping_or_empty", "not_finite", "plain"]
 
 MAX_DEPTH = 200
 """Levels of nesting that are accepted; deeper data is rejected rather than cut."""
@@ -137,3 +137,8 @@ def _digits(value: int) -> str:
 def _replaced_number(text: str, place: str, notes: list[str]) -> str:
     notes.append(f"{place}: {text[:40]} has no JSON form, kept as text")
     return clean_text(text, place, notes)
+
+
+def mapping_or_empty(value: Any) -> dict[str, Any]:
+    """`value` if it is a mapping, else an empty one: for parts of a document that may be missing or anything else."""
+    return value if isinstance(value, dict) else {}

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from evalwright.files.plain import mapping_or_empty
 from evalwright.importers.agent_turns import AgentTurn
 from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
@@ -35,7 +36,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
         talk = Transcript()
         for number, message in enumerate(dictionaries(messages)):
             _message(talk, message, file, f"messages[{number}]", reading)
-        model = _outcome(talk, _object(document.get("info")), reading.notes)
+        model = _outcome(talk, mapping_or_empty(document.get("info")), reading.notes)
         id = document.get("instance_id")
         origin = {"imported_from": {"file": file.name, "format": "mini-swe-agent"}}
         yield Imported(
@@ -48,12 +49,12 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
 
 
 def _message(talk: Transcript, message: Mapping[str, Any], file: Path, key: str, reading: ImportFindings) -> None:
-    extra = _object(message.get("extra"))
+    extra = mapping_or_empty(message.get("extra"))
     at = recorded_time(extra.get("timestamp"), reading.notes)
     talk.at(at)
     if message.get("role") != "exit":
-        usage = message.get("usage", _object(extra.get("response")).get("usage"))
-        talk.tokens += _tokens(_object(usage), reading.notes)
+        usage = message.get("usage", mapping_or_empty(extra.get("response")).get("usage"))
+        talk.tokens += _tokens(mapping_or_empty(usage), reading.notes)
     if message.get("object") == "response" or "type" in message:
         for item in dictionaries(message.get("output")) if "type" not in message else [message]:
             read_item(talk, dict(item), key, reading, lambda at, problem: reading.mistakes.add(file, problem, key=at))
@@ -83,7 +84,7 @@ def _turn(talk: Transcript, turn: AgentTurn, message: Mapping[str, Any], text: s
         turn.add_text(text)
     calls = [*dictionaries(message.get("tool_calls"))]
     for call in calls:
-        function = _object(call.get("function"))
+        function = mapping_or_empty(call.get("function"))
         talk.calls_in(turn, str(function.get("name", "tool")), call.get("id"), arguments_of(function.get("arguments")))
     for action in dictionaries(extra.get("actions")) if not calls else ():  # commands that were found in the text
         talk.calls_in(turn, _SHELL, None, {"command": action.get("command")})
@@ -97,7 +98,8 @@ def _tokens(usage: Mapping[str, Any], notes: ImportNotes) -> Tokens:
 
 def _outcome(talk: Transcript, info: Mapping[str, Any], notes: ImportNotes) -> str | None:
     """Cost, answer and how the agent ended; returns the model's name, if it is known."""
-    stats, model = _object(info.get("model_stats")), _object(_object(info.get("config")).get("model"))
+    stats, config = mapping_or_empty(info.get("model_stats")), mapping_or_empty(info.get("config"))
+    model = mapping_or_empty(config.get("model"))
     # 0 is also what is written for a model whose price is not known
     talk.tokens.cost = recorded_dollars(stats.get("instance_cost"), notes) or None
     talk.answer = str(info["submission"]) if info.get("submission") else None
@@ -108,10 +110,6 @@ def _outcome(talk: Transcript, info: Mapping[str, Any], notes: ImportNotes) -> s
         talk.error = TraceError(ended, str(info.get("exception_str") or "the agent ended with an exception"))
     name = model.get("model_name")
     return name if isinstance(name, str) and name else None
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 class MiniSweAgent(TraceImporter):

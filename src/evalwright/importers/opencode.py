@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+from evalwright.files.plain import mapping_or_empty
 from evalwright.importers.agent_sessions import imported_session, imported_sessions
 from evalwright.importers.agent_turns import AgentTurn
 from evalwright.importers.blocks import dictionaries
@@ -39,7 +40,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
                 reading.mistakes.add(file, problem, record.line, record.below("messages"))
                 continue
             session = _Session(file, reading.notes)
-            session.id = record_key(_object(record.value.get("info")).get("id"))
+            session.id = record_key(mapping_or_empty(record.value.get("info")).get("id"))
             for message in dictionaries(messages):
                 session.message(message)
             if session.finished().silent:
@@ -79,7 +80,7 @@ class _Session:
         self.id = self.id or record_key(record.get("sessionID"))
         at = self._moment(record.get("timestamp"))
         self._talk.at(at)
-        kind, part = record.get("type"), _object(record.get("part"))
+        kind, part = record.get("type"), mapping_or_empty(record.get("part"))
         if kind == "user":
             self._user(record.get("parts"))
         elif kind == "error":
@@ -93,8 +94,8 @@ class _Session:
 
     def message(self, message: Mapping[str, Any]) -> None:
         """Take a message of an exported session."""
-        info = _object(message.get("info"))
-        times = _object(info.get("time"))
+        info = mapping_or_empty(message.get("info"))
+        times = mapping_or_empty(info.get("time"))
         at = self._moment(times.get("created"))
         for time in (at, self._moment(times.get("completed"))):
             self._talk.at(time)
@@ -140,13 +141,14 @@ class _Session:
 
     def _call(self, part: Mapping[str, Any], at: datetime | None) -> None:
         """A call with its result; it has none if the session ended before."""
-        id, name, state = record_key(part.get("callID")), str(part.get("tool") or "tool"), _object(part.get("state"))
-        times = _object(state.get("time"))
+        id, name = record_key(part.get("callID")), str(part.get("tool") or "tool")
+        state = mapping_or_empty(part.get("state"))
+        times = mapping_or_empty(state.get("time"))
         begun, ended = self._moment(times.get("start")) or at, self._moment(times.get("end")) or at
         for time in (begun, ended):
             self._talk.at(time)
         self._talk.calls_in(self._turn_at(at), name, id, arguments_of(state.get("input")), begun)
-        code = _object(state.get("metadata")).get("exit")
+        code = mapping_or_empty(state.get("metadata")).get("exit")
         if state.get("status") == "error":
             self._talk.result(id, str(state.get("error") or ""), name, ended, failed=True)
         elif state.get("status") == "completed":
@@ -154,8 +156,8 @@ class _Session:
 
     def _add_usage(self, holder: Mapping[str, Any]) -> None:
         """Tokens and cost of a step or a message; cached tokens and reasoning are counted apart."""
-        tokens = _object(holder.get("tokens"))
-        cache = _object(tokens.get("cache"))
+        tokens = mapping_or_empty(holder.get("tokens"))
+        cache = mapping_or_empty(tokens.get("cache"))
         sent, written, thought, cached, stored = (
             token_count(value, self._notes)
             for value in (
@@ -176,16 +178,12 @@ class _Session:
         )
 
     def _fails(self, error: Any) -> None:
-        fields = _object(error)
-        message = _object(fields.get("data")).get("message", fields.get("message"))
+        fields = mapping_or_empty(error)
+        message = mapping_or_empty(fields.get("data")).get("message", fields.get("message"))
         self._talk.error = TraceError(str(fields.get("name") or "agent_error"), str(message or error))
 
     def finished(self) -> Transcript:
         return self._talk
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 class OpenCode(TraceImporter):

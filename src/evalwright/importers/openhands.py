@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from evalwright.files.plain import mapping_or_empty
 from evalwright.importers.blocks import dictionaries
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.openhands_actions import OpenHandsActions
@@ -53,7 +54,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
         events = [json_document(file, reading.mistakes) for file in parts]
         home = folder.parent if folder.name == "events" else folder
         state = home / _STATE
-        known = _object(json_document(state, reading.mistakes)) if state.exists() else {}
+        known = mapping_or_empty(json_document(state, reading.mistakes)) if state.exists() else {}
         id = known.get("id")
         talk = _conversation(events, known, reading)
         yield from _imported_talk(parts[0], id if isinstance(id, str) and id else home.name, talk, reading)
@@ -93,22 +94,22 @@ def _benchmark_record(file: Path, record: ImportRecord, reading: ImportFindings)
     pairs = (part for part in history if isinstance(part, list))
     events = [*dictionaries(history)] or [event for pair in pairs for event in dictionaries(pair)]
     instruction = found.get("instruction")
-    metadata = _object(found.get("metadata"))
+    metadata = mapping_or_empty(found.get("metadata"))
     talk = _conversation(events, {}, reading)
     talk.read_usage(found.get("metrics"))
     talk.read_outcome(found.get("error"))
     if isinstance(instruction, str):
         talk.user_message = instruction  # the history of some benchmarks has no message of the user
-    result = _object(found.get("test_result"))
+    result = mapping_or_empty(found.get("test_result"))
     patch = result.get("git_patch")
     if isinstance(patch, str):
         talk.structured = {"git_patch": patch}
     for verdict in (found, found.get("report"), result, result.get("report")):
-        resolved = _object(verdict).get("resolved")
+        resolved = mapping_or_empty(verdict).get("resolved")
         if isinstance(resolved, bool):
             talk.custom["reward"] = float(resolved)
     for config in (metadata.get("llm"), metadata.get("llm_config")):
-        talk.name_model(_object(config).get("model"))
+        talk.name_model(mapping_or_empty(config).get("model"))
     id = found.get("instance_id")
     return _imported(file, None if id is None else str(id), talk, record)
 
@@ -130,10 +131,6 @@ def _imported(
         line=record.line if record else None,
         key=record.key if record else "",
     )
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 class OpenHands(TraceImporter):

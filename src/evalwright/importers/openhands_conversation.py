@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from evalwright.files.plain import mapping_or_empty
 from evalwright.importers.agent_turns import AgentTurn
 from evalwright.importers.blocks import dictionaries
 from evalwright.importers.sources import ImportNotes
@@ -41,12 +42,12 @@ class OpenHandsConversation(Transcript):
         if isinstance(usages, dict):
             self.read_usage(*usages.values())
         agent = state.get("agent")
-        self.name_model(_object(_object(agent).get("llm")).get("model"))
+        self.name_model(mapping_or_empty(mapping_or_empty(agent).get("llm")).get("model"))
 
     def read_usage(self, *metrics: Any) -> None:
         """Take the totals of one or several models, instead of those that are known so far."""
         total = Tokens()
-        for metric in map(_object, metrics):
+        for metric in map(mapping_or_empty, metrics):
             accumulated_token_usage = metric.get("accumulated_token_usage")
             counted = Tokens()
             for usage in (
@@ -113,7 +114,3 @@ class OpenHandsConversation(Transcript):
         at = recorded_time(event.get("timestamp"), self.notes)
         self.at(at)
         return at
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from evalwright.files.plain import mapping_or_empty
 from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.document_parts import document_bytes, items_of, object_parts
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
@@ -67,18 +68,14 @@ def _parts(data: memoryview, mistakes: Mistakes | None = None) -> dict[str, msgs
         return object_parts(memoryview(mended(bytes(data), error, mistakes)))
 
 
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
 class _Run:
     """One file of results: what was tested, and how."""
 
     def __init__(self, file: Path, about: Mapping[str, Any]) -> None:
-        info = _object(about.get("info"))
-        agent, user = _object(info.get("agent_info")), _object(info.get("user_info"))
+        info = mapping_or_empty(about.get("info"))
+        agent, user = mapping_or_empty(info.get("agent_info")), mapping_or_empty(info.get("user_info"))
         self.file = file
-        self.domain: str = str(_object(info.get("environment_info")).get("domain_name") or "tau2")
+        self.domain: str = str(mapping_or_empty(info.get("environment_info")).get("domain_name") or "tau2")
         self.model: str = str(agent.get("llm") or agent.get("implementation") or "recorded")
         self.conditions: bytes = msgspec.json.encode([agent, user.get("llm")], order="sorted")
         """Runs that differ in these are no trials of each other, though they may be of one model."""
@@ -121,14 +118,14 @@ class _Run:
         for message in dictionaries(simulation["messages"]):
             _message(talk, message, notes)
         _outcome(talk, simulation, notes)
-        scores = [*_scores(_object(simulation.get("reward_info")))]
+        scores = [*_scores(mapping_or_empty(simulation.get("reward_info")))]
         extra = {
             "imported_from": {"file": self.file.name, "format": "tau2", "id": simulation.get("id")},
             **({"recorded_scores": scores} if scores else {}),
         }
         trial = simulation.get("trial")
-        known = _object(self._tasks.get(task))
-        criteria = _object(known.get("evaluation_criteria"))
+        known = mapping_or_empty(self._tasks.get(task))
+        criteria = mapping_or_empty(known.get("evaluation_criteria"))
         more = {"user_scenario": known.get("user_scenario"), **{key: criteria.get(key) for key in _SAID}}
         actions = _actions(criteria)
         return Imported(
@@ -157,7 +154,7 @@ def _message(talk: Transcript, message: Mapping[str, Any], notes: ImportNotes) -
                 turn.add_text(text)
             for call in dictionaries(calls):
                 talk.calls_in(turn, str(call.get("name")), call.get("id"), arguments_of(call.get("arguments")), at)
-            usage = _object(message.get("usage"))
+            usage = mapping_or_empty(message.get("usage"))
             counts = (token_count(usage.get(f"{kind}_tokens"), notes) for kind in ("prompt", "completion"))
             talk.tokens += Tokens(*counts)
         case "tool" if message.get("requestor") == "user":
@@ -184,13 +181,13 @@ def _outcome(talk: Transcript, simulation: Mapping[str, Any], notes: ImportNotes
     talk.tokens.cost = recorded_dollars(simulation.get("agent_cost"), notes) or None
     if paid := recorded_dollars(simulation.get("user_cost"), notes):
         talk.custom["user_cost_usd"] = paid
-    reward = _object(simulation.get("reward_info"))
-    for name, value in {"reward": reward.get("reward"), **_object(reward.get("reward_breakdown"))}.items():
+    reward = mapping_or_empty(simulation.get("reward_info"))
+    for name, value in {"reward": reward.get("reward"), **mapping_or_empty(reward.get("reward_breakdown"))}.items():
         if isinstance(value, int | float):
             talk.custom[name] = float(value)
     ended = simulation.get("termination_reason")
     if ended in _NOT_EVALUATED:
-        message = _object(simulation.get("info")).get("error")
+        message = mapping_or_empty(simulation.get("info")).get("error")
         talk.error = TraceError(str(ended), str(message or "the simulation was not evaluated"))
         talk.custom.pop("reward", None)
     elif ended is not None and ended not in _REGULAR:
@@ -198,7 +195,7 @@ def _outcome(talk: Transcript, simulation: Mapping[str, Any], notes: ImportNotes
 
 
 def _scores(reward: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    checked = _object(reward.get("db_check"))
+    checked = mapping_or_empty(reward.get("db_check"))
     if checked:
         yield _score("db_check", checked.get("db_match"), checked.get("db_reward"), None)
     for listed, subject, passed, score, reason in _CHECKS:

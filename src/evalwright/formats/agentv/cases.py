@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from evalwright.errors import InputError, Problem
 from evalwright.files.bulk import collector_paused
 from evalwright.files.key_paths import as_written
+from evalwright.files.plain import mapping_or_empty
 from evalwright.formats.agentv.assertions import Evaluators
 from evalwright.formats.agentv.booleans import boolean_mistake
 from evalwright.formats.agentv.case_keys import (
@@ -173,7 +174,7 @@ class Cases:
             tags=[*self._file.tags, *texts_in(raw.get("tags"))],
             metadata={
                 **self._file.shared_metadata,
-                **{str(key): value for key, value in _mapping(raw.get("metadata")).items()},
+                **{str(key): value for key, value in mapping_or_empty(raw.get("metadata")).items()},
             },
             group=_text(raw.get("conversation_id")),
             description=_text(raw.get("description")),
@@ -335,10 +336,6 @@ def _blocks(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     for message in messages:
         content = message.get("content")
         yield from content if isinstance(content, list) else ()
-
-
-def _mapping(value: Any) -> dict[Any, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _text(value: Any) -> str | None:

@@ -12,6 +12,7 @@ from evalwright.errors import InputError, Problem
 from evalwright.files.jsonl import decoded, lines_of
 from evalwright.files.key_paths import as_written
 from evalwright.files.paths import near_file, seen_from_here
+from evalwright.files.plain import mapping_or_empty
 
 __all__ = ["Cache", "read_cache"]
 
@@ -130,7 +131,7 @@ def _inputs(suite: Path) -> dict[str, Any]:
 
 
 def _recording(result: dict[str, Any], inputs: dict[str, Any]) -> Recording:
-    sample = _mapping(result.get("sample"))
+    sample = mapping_or_empty(result.get("sample"))
     sample_id = result.get("sample_id", sample.get("sample_id", sample.get("id")))
     model = result.get("model_name", result.get("model_handle"))
     return {
@@ -182,7 +183,7 @@ def _ours(folder: Path) -> Iterator[Recording]:
 
 
 def _read_trace(trace: dict[str, Any]) -> Recording:
-    extra, error = _mapping(trace.get("extra")), _mapping(trace.get("error"))
+    extra, error = mapping_or_empty(trace.get("extra")), mapping_or_empty(trace.get("error"))
     if trace.get("trial"):
         raise InputError("the recorded run contains several runs of each sample, expected one")
     return {
@@ -195,7 +196,3 @@ def _read_trace(trace: dict[str, Any]) -> Recording:
         "blocks": extra.get("blocks"),
         "error": error.get("message"),
     }
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

@@ -1,22 +1,22 @@
-"""The tests of a configuration as cases: files read, defaults merged, lists of values multiplied out."""
+"""The tests of a configuration, wherever they are written, as cases."""
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from evalwright.errors import Problem
 from evalwright.files.jsonl import exact
 from evalwright.files.key_paths import as_written
-from evalwright.formats.promptfoo.assertions import Assertions, AuthoredAssertion
-from evalwright.formats.promptfoo.combinations import combinations
+from evalwright.files.plain import mapping_or_empty
+from evalwright.formats.promptfoo.assertions import Assertions
 from evalwright.formats.promptfoo.doubts import doubt_threshold, doubt_variables
+from evalwright.formats.promptfoo.expansion import AuthoredTest, TestExpansion
 from evalwright.formats.promptfoo.numbering import AuthoredCase
 from evalwright.formats.promptfoo.origin import LineDocument, Origin
-from evalwright.formats.promptfoo.providers import Provider, provider_of
 from evalwright.formats.promptfoo.rows import tests_in
 from evalwright.formats.promptfoo.scripts import Generated, generated_tests
 from evalwright.formats.promptfoo.shapes import (
@@ -30,31 +30,15 @@ from evalwright.formats.promptfoo.shapes import (
     what_fits,
 )
 from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, in_file, split_function
-from evalwright.formats.promptfoo.switches import is_on
 from evalwright.formats.promptfoo.values import as_javascript, compact_json
 from evalwright.formats.shared.findings import Findings
-from evalwright.model.plan import EvaluatorSpec
-from evalwright.model.snapshot import Case
 
 __all__ = ["Tests"]
 
 _REMOTE = re.compile(r"^(https?|huggingface|az|s3|gs|sharepoint)://")
 _OF_TESTS = (".yaml", ".yml", ".json", ".jsonl", ".csv")
-_SCORING = "assertScoringFunction"
-_SWITCHES = {
-    "disableConversationVar": "PROMPTFOO_DISABLE_CONVERSATION_VAR",
-    "disableVarExpansion": "PROMPTFOO_DISABLE_VAR_EXPANSION",
-}
-"""Options that variables of the environment turn on for all tests."""
 _SAYS = ("assert", "vars", "options", "metadata", "provider", "providerOutput", "threshold")
 """Keys of which a test has at least one; promptfoo rejects a test without them, too."""
-
-
-class _Test(NamedTuple):
-    raw: dict[str, Any]
-    origin: Origin
-    talk: str | None = None
-    """The conversation of a scenario's tests, if they name none."""
 
 
 class Tests:
@@ -63,12 +47,10 @@ class Tests:
     def __init__(self, raw: Mapping[str, Any], sources: Sources, assertions: Assertions, origin: Origin) -> None:
         self._raw, self._sources, self._assertions, self._origin = raw, sources, assertions, origin
         self._default, self._of_default = self._defaults()
-        self._read: dict[tuple[str, int], tuple[Any, Any]] = {}
         doubt_threshold(self._default.get("threshold"), self._of_default)
-        self._listed: list[_Test] | None = None
+        self._listed: list[AuthoredTest] | None = None
         """What `tests` lists, if a hook has been shown it."""
         self._of_scenarios = origin.at("scenarios")
-        self._switched = {option: True for option, variable in _SWITCHES.items() if is_on(variable)}
         self.skipped: list[Problem] = []
         """Code that makes tests and was not executed."""
 
@@ -92,7 +74,7 @@ class Tests:
         if "defaultTest" in changed:
             self._default, self._of_default = self._checked_default(changed["defaultTest"], origin.at("defaultTest"))
 
-    def _returned_tests(self, tests: Any, origin: Origin) -> Iterator[_Test]:
+    def _returned_tests(self, tests: Any, origin: Origin) -> Iterator[AuthoredTest]:
         if not isinstance(tests, list):
             origin.report(f"expected a list of tests, found {as_written(tests)}")
             return
@@ -104,13 +86,14 @@ class Tests:
     def cases(self) -> list[AuthoredCase]:
         """All cases, numbered in order: those in `tests`, then those in `scenarios`."""
         cases: list[AuthoredCase] = []
+        expansion = TestExpansion(AuthoredTest(self._default, self._of_default), self._sources, self._assertions)
         for group, (listed, number, test) in enumerate(self._all_tests()):
-            cases += (AuthoredCase(case, listed, number, group) for case in self._expanded_cases(test, len(cases)))
+            cases += (AuthoredCase(case, listed, number, group) for case in expansion.cases(test, len(cases)))
         if not cases and not self._raw.get("tests") and not self._raw.get("scenarios"):
-            cases += (AuthoredCase(case, 0, 0, 0) for case in self._expanded_cases(_Test({}, self._origin), 0))
+            cases += (AuthoredCase(case, 0, 0, 0) for case in expansion.cases(AuthoredTest({}, self._origin), 0))
         return cases
 
-    def _all_tests(self) -> Iterator[tuple[int, int, _Test]]:
+    def _all_tests(self) -> Iterator[tuple[int, int, AuthoredTest]]:
         """Each test, preceded by the number of its list and its number in the list."""
         raw = self._raw.get("tests")
         if raw is not None or self._listed:
@@ -152,7 +135,7 @@ class Tests:
         """Report mistakes in another file together with the rest."""
         origin.findings.join(self._origin.findings)
 
-    def _scenario(self, raw: Any, origin: Origin) -> Iterator[Iterator[tuple[int, _Test]]]:
+    def _scenario(self, raw: Any, origin: Origin) -> Iterator[Iterator[tuple[int, AuthoredTest]]]:
         """The numbered tests of a scenario, or of each scenario in a file."""
         if in_file(raw):
             for path in self._sources.paths(raw, origin):
@@ -169,7 +152,7 @@ class Tests:
         warn_of_others(raw, SCENARIO, origin)
         yield self._with_every_config(what_fits(raw, SCENARIO, origin), origin)
 
-    def _with_every_config(self, raw: dict[str, Any], origin: Origin) -> Iterator[tuple[int, _Test]]:
+    def _with_every_config(self, raw: dict[str, Any], origin: Origin) -> Iterator[tuple[int, AuthoredTest]]:
         tests = list(self._tests(raw.get("tests", []), origin.at("tests")))
         configs = list(self._tests(raw.get("config", [{}]), origin.at("config")))
         for part, entries in (("tests", tests), ("config", configs)):
@@ -180,18 +163,18 @@ class Tests:
             merged = {**config.raw, **test.raw}
             for key in ("vars", "options", "metadata"):
                 if key in config.raw or key in test.raw:
-                    merged[key] = {**_mapping(config.raw.get(key)), **_mapping(test.raw.get(key))}
+                    merged[key] = {**mapping_or_empty(config.raw.get(key)), **mapping_or_empty(test.raw.get(key))}
             merged["assert"] = [*_listed(config.raw.get("assert")), *_listed(test.raw.get("assert"))]
-            yield number, _Test(merged, test.origin, talk)
+            yield number, AuthoredTest(merged, test.origin, talk)
 
-    def _tests(self, raw: Any, origin: Origin) -> Iterator[_Test]:
+    def _tests(self, raw: Any, origin: Origin) -> Iterator[AuthoredTest]:
         if not isinstance(raw, list):
             yield from self._test(raw, origin)
             return
         for i, test in enumerate(raw):
             yield from self._test(test, origin.at(i))
 
-    def _test(self, raw: Any, origin: Origin) -> Iterator[_Test]:
+    def _test(self, raw: Any, origin: Origin) -> Iterator[AuthoredTest]:
         if isinstance(raw, str):
             yield from self._tests_of_file(raw, None, origin)
         elif isinstance(raw, dict) and "path" in raw and "vars" not in raw:
@@ -200,8 +183,8 @@ class Tests:
                 yield from self._tests_of_file(named, raw.get("config"), origin)
         elif isinstance(raw, dict):
             test = self._with_vars(self._checked_test(raw, origin), origin)
-            doubt_variables(_mapping(test.get("vars")), origin.at("vars"))
-            yield _Test(test, origin)
+            doubt_variables(mapping_or_empty(test.get("vars")), origin.at("vars"))
+            yield AuthoredTest(test, origin)
         else:
             origin.report(f"expected a test or the name of a file, found {as_written(raw)}")
 
@@ -219,7 +202,7 @@ class Tests:
             self._sources.code(options.get(key), inner.at(key))
         return raw if options is raw["options"] else {**raw, "options": options}
 
-    def _tests_of_file(self, named: str, config: Any, origin: Origin) -> Iterator[_Test]:
+    def _tests_of_file(self, named: str, config: Any, origin: Origin) -> Iterator[AuthoredTest]:
         if _REMOTE.match(named):
             origin.report(f"{named!r} is not in a file: download it and name the file")
             return
@@ -230,7 +213,7 @@ class Tests:
             else:
                 yield from self._tests_in_file(file, origin)
 
-    def _generated_tests(self, path: Path, function: str, config: Any, origin: Origin) -> Iterator[_Test]:
+    def _generated_tests(self, path: Path, function: str, config: Any, origin: Origin) -> Iterator[AuthoredTest]:
         made = generated_tests(path, function, config, self._sources.folder)
         if isinstance(made, Generated):
             for test in as_javascript(made.tests):
@@ -241,11 +224,11 @@ class Tests:
         else:
             origin.report(made)
 
-    def _tests_in_file(self, path: Path, origin: Origin) -> Iterator[_Test]:
+    def _tests_in_file(self, path: Path, origin: Origin) -> Iterator[AuthoredTest]:
         shown = self._sources.shown(path)
         if path.suffix == ".csv":
             for number, test in tests_in(self._sources.text(path, origin), path.name, origin):
-                yield _Test(test, self._at_line(test, number, shown))
+                yield AuthoredTest(test, self._at_line(test, number, shown))
         elif path.suffix == ".jsonl":
             for number, line in enumerate(self._sources.lines(path, origin), 1):
                 if line.strip():
@@ -259,7 +242,7 @@ class Tests:
         else:
             origin.report(f"{path.name!r} is not a file of tests: expected one of {', '.join((*_OF_TESTS, *SCRIPTS))}")
 
-    def _line(self, line: str, number: int, path: Path, origin: Origin) -> Iterator[_Test]:
+    def _line(self, line: str, number: int, path: Path, origin: Origin) -> Iterator[AuthoredTest]:
         try:
             test = as_javascript(exact(line))
         except ValueError as error:
@@ -284,94 +267,8 @@ class Tests:
         for named in own if isinstance(own, list) else [own]:
             for path in self._sources.paths(str(named), origin.at("vars")):
                 document = self._sources.document(path, origin)
-                variables |= _mapping(None if document is None else as_javascript(document.value))
+                variables |= mapping_or_empty(None if document is None else as_javascript(document.value))
         return {**raw, "vars": variables}
-
-    def _once(self, key: str, value: Any, read: Callable[[Any, Origin], Any], origin: Origin) -> Any:
-        """What a value means. A value that tests share, such as one of `defaultTest`, is read and reported once."""
-        known = self._read.get((key, id(value)))
-        if known is None:
-            known = self._read[key, id(value)] = (value, read(value, origin))
-        return known[1]
-
-    def _expanded_cases(self, test: _Test, first: int) -> Iterator[Case]:
-        raw, default, origin = test.raw, self._default, test.origin
-        doubt_threshold(raw.get("threshold"), origin)
-        options = {**_mapping(default.get("options")), **_mapping(raw.get("options")), **self._switched}
-        variables = {**_mapping(default.get("vars")), **_mapping(raw.get("vars"))}
-        # promptfoo reads a test's own options here, but has already merged the defaults into those of a scenario's
-        # tests.
-        settings = raw.get("options") if test.talk is None else options
-        drops = any(_mapping(section).get("disableDefaultAsserts") is True for section in (raw, settings))
-        if (rubric := options.get("rubricPrompt")) is not None:
-            place = self._place(raw.get("options"), "rubricPrompt", origin).at("options")
-            options["rubricPrompt"] = self._once("rubricPrompt", rubric, self._assertions.rubric, place)
-        lists = (
-            []
-            if drops or "assert" not in default
-            else [AuthoredAssertion(default["assert"], self._of_default.at("assert"))]
-        )
-        if raw.get("assert") is not None:
-            lists.append(AuthoredAssertion(raw["assert"], origin.at("assert")))
-        if not self._assertions.need_judge(lists):
-            options.pop("provider", None)  # promptfoo does not read the judge of a test that needs none
-        elif (grader := options.get("provider")) is not None:
-            place = self._place(raw.get("options"), "provider", origin).at("options", "provider")
-            options["provider"] = self._once("grader", grader, self._assertions.grader, place)
-        specs = self._assertions.specs(lists, options, origin)
-        extra = self._extra(raw, options, origin) | ({} if test.talk is None else {"talk": test.talk})
-        scoring = self._scoring(raw, origin)
-        specs += scoring if specs else []  # a test without assertions passes, whatever the function would say
-        metadata = {**_mapping(default.get("metadata")), **_mapping(raw.get("metadata"))}
-        description = raw.get("description", default.get("description"))
-        expands = options.get("disableVarExpansion") is not True
-        for i, values in enumerate(combinations(variables, self._sources, origin.at("vars"), expands=expands), first):
-            yield Case(
-                f"test-{i}",
-                values,
-                metadata=metadata,
-                description=None if description is None else str(description),
-                extra={"promptfoo": extra},
-                evaluators=specs,
-            )
-
-    def _extra(self, raw: Mapping[str, Any], options: Mapping[str, Any], origin: Origin) -> dict[str, Any]:
-        """What target and verdict need from the test, as plain data."""
-        extra: dict[str, Any] = {}
-        kept = {key: value for key, value in options.items() if key != "provider"}
-        if kept:
-            extra["options"] = kept
-        for key in ("threshold", "provider", "prompts", "providers"):
-            value = raw.get(key, self._default.get(key))
-            if value is not None:
-                extra[key] = value
-        if "provider" in extra:
-            place = self._place(raw, "provider", origin).at("provider")
-            extra["provider"] = self._once("provider", extra["provider"], self._provider, place)
-        if "providerOutput" in raw:
-            extra["provider_output"] = raw["providerOutput"]
-        return extra
-
-    def _place(self, own: Any, key: str, origin: Origin) -> Origin:
-        """Where the value of a test's key is: in the test itself, or in `defaultTest`."""
-        return origin if key in _mapping(own) else self._of_default
-
-    def _provider(self, raw: Any, origin: Origin) -> Provider | None:
-        return provider_of(raw, self._sources, origin)
-
-    def _scoring(self, raw: Mapping[str, Any], origin: Origin) -> list[EvaluatorSpec]:
-        named = raw.get(_SCORING, self._default.get(_SCORING))
-        if named is None:
-            return []
-        place = self._place(raw, _SCORING, origin).at(_SCORING)
-        if self._once(_SCORING, split_function(named)[0], self._sources.path, place) is None:
-            return []
-        config = {"function": named, "folder": str(self._sources.folder), "threshold": raw.get("threshold")}
-        return [EvaluatorSpec(_SCORING, "promptfoo_scoring", config, called=_SCORING)]
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _listed(value: Any) -> list[Any]:
