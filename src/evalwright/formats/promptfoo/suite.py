@@ -12,7 +12,7 @@ from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
-from evalwright.errors import InputError, counted, did_you_mean
+from evalwright.errors import InputError, did_you_mean
 from evalwright.files.dotenv import read_env_files, unread_lines
 from evalwright.files.key_paths import as_written
 from evalwright.files.masker import may_be_secret, secrets_in
@@ -22,6 +22,7 @@ from evalwright.formats.promptfoo.before_all import HookedParts, after_before_al
 from evalwright.formats.promptfoo.cases import Tests
 from evalwright.formats.promptfoo.columns import AuthoredColumns, columns
 from evalwright.formats.promptfoo.config_mistakes import check_comparisons, check_derived, check_keys
+from evalwright.formats.promptfoo.content_counts import content_counts
 from evalwright.formats.promptfoo.dependence import remembers, stored_as, which_relies, with_dependence
 from evalwright.formats.promptfoo.doubts import (
     doubt_columns,
@@ -37,7 +38,7 @@ from evalwright.formats.promptfoo.joined import joined_configuration
 from evalwright.formats.promptfoo.node_needs import places_for_node
 from evalwright.formats.promptfoo.numbering import with_places
 from evalwright.formats.promptfoo.origin import Origin
-from evalwright.formats.promptfoo.prompts import AuthoredPrompt, allows, prompts_of
+from evalwright.formats.promptfoo.prompts import AuthoredPrompt, prompts_of
 from evalwright.formats.promptfoo.providers import Provider, providers_of, without_values
 from evalwright.formats.promptfoo.recorded_results import replaying
 from evalwright.formats.promptfoo.references import unknown_names
@@ -148,7 +149,7 @@ class _Reading:
             gate=self._gate(),
             mirrors=self._mirrors(),
             exports=self._exports(),
-            contents=partial(_contents, chosen, variants, cases, settings.trials, for_node),
+            contents=partial(content_counts, chosen, variants, cases, settings.trials, for_node),
             document=self._stored_document(),
             secrets={**literal_secrets({**written, "env": self._own, "loaded": every.providers}), **self._secrets()},
             environment={**self._values, **self._set},
@@ -308,36 +309,6 @@ class _Reading:
         set_values = {name: self._known[name] for name in self._values}
         secrets = {name: value for name, value in {**self._set, **self._taken}.items() if may_be_secret(value)}
         return {**secrets_in(set_values), **secrets}
-
-
-def _contents(
-    chosen: AuthoredColumns,
-    variants: Sequence[Variant],
-    cases: Sequence[Case],
-    trials: int,
-    for_node: Callable[[], int],
-) -> str:
-    """The numbers of tests, prompts, providers and cells, and of the places that need Node."""
-    cells = sum(_cells(case, variants, trials) for case in cases)
-    counts = [
-        (len(cases), "test"), (len(chosen.prompts), "prompt"), (len(chosen.providers), "provider"), (cells, "cell"),
-    ]  # fmt: skip
-    places = for_node()
-    node = f"; Node runs {counted(places, 'place')} of it" if places else "; nothing needs Node"
-    return ", ".join(counted(number, noun) for number, noun in counts) + node
-
-
-def _cells(case: Case, variants: Sequence[Variant], trials: int) -> int:
-    """How often a test is run in all columns that it is meant for."""
-    own = case.extra["promptfoo"]
-    meant = [
-        variant.config.get("repeat")
-        for variant in variants
-        if allows(own.get("prompts"), variant.config["prompt"])
-        and allows(own.get("providers"), variant.config["provider"])
-    ]
-    repeats = (own.get("options", {}).get("repeat", repeat) for repeat in meant)
-    return sum(trials if repeat is None else min(repeat, trials) for repeat in repeats)
 
 
 def _digest(tests: Sequence[Any]) -> str:
