@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from faults.harness import check_complete, make_project
+from faults.harness import POSTGRES, check_complete, make_project
 from faults.victim import STORAGE_EXIT, Fault, in_child
 
 CELLS = 4
@@ -20,7 +20,7 @@ def session(project, fault):
 def start(project):
     """The next command in this process: `resume` when there is a run folder, else `run`."""
     os.chdir(project.folder)
-    os.environ["CALL_LEDGER"] = str(project.folder / "ledger")
+    os.environ.update(project.environ())
     from evalwright.cli import main
 
     try:
@@ -30,8 +30,8 @@ def start(project):
     return 0
 
 
-def count(tmp_path, operation):
-    project = make_project(tmp_path / "count", ["fine"] * CELLS, concurrency=2)
+def count(tmp_path, operation, **store):
+    project = make_project(tmp_path / "count", ["fine"] * CELLS, concurrency=2, **store)
     outcome = session(project, Fault(operation))
     assert outcome.status == 0
     return outcome.calls
@@ -50,6 +50,20 @@ def test_death_at_every_write_loses_and_doubles_nothing(tmp_path, how):
         assert session(project, Fault()).status == 0
         check_complete(project, CELLS)
         assert project.ledger.total() <= CELLS + 2
+
+
+@pytest.mark.parametrize(
+    "operation", ["rename", *(pytest.param(name, marks=ANOTHER_WAY) for name in ("mkdir", "fsync"))]
+)
+def test_the_folder_of_a_run_in_a_database_leads_to_the_run_or_is_not_there(tmp_path, operation):
+    deaths = range(1, count(tmp_path, operation, output=POSTGRES) + 1)
+    assert deaths
+    for at in deaths:
+        project = make_project(tmp_path / f"{at}", ["fine"] * CELLS, concurrency=2, output=POSTGRES)
+        assert session(project, Fault(operation, at)).status == -9
+        assert session(project, Fault()).status == 0
+        check_complete(project, CELLS)
+        assert [folder.name for folder in project.runs.iterdir()] == [project.run_dir().name]
 
 
 @pytest.mark.parametrize(

@@ -17,15 +17,16 @@ import msgspec
 
 from evalwright.errors import EvalwrightError, InputError, Problem
 from evalwright.files.credentials import is_credential
-from evalwright.files.durable import PRIVATE, PRIVATE_FOLDER, replace_file, storage_error
+from evalwright.files.durable import PRIVATE, replace_file
 from evalwright.files.masker import Masker
-from evalwright.files.paths import numbered, safe_id
+from evalwright.files.paths import safe_id
 from evalwright.files.placeholders import expand
 from evalwright.model.plan import Plan, Plugin
 from evalwright.model.protocols import RunReader, Store
 from evalwright.model.trace import is_newer
 from evalwright.registry import load
 from evalwright.stores.documents import newer_version
+from evalwright.stores.drafts import draft_in, free_places, publish
 from evalwright.stores.local_files import LocalFiles
 from evalwright.stores.postgres import DSN_VARIABLE
 
@@ -101,8 +102,12 @@ def address_of(run: RunReader, plan: Plan, masker: Masker) -> Path:
         return location
     note = msgspec.to_builtins(_Note(plan.run_id, plan.store, plan.config_path, plan.dialect))
     note["store"]["config"] = dict(_without_literals(masker.placeholders(plan.store.config)))
-    folder = _new_folder(_runs_folder(plan.store), safe_id(plan.run_id))
-    replace_file(folder / NOTE, msgspec.json.format(msgspec.json.encode(note), indent=2) + b"\n", PRIVATE)
+    runs = _runs_folder(plan.store)
+    with draft_in(runs) as (draft, lock):
+        replace_file(draft / NOTE, msgspec.json.format(msgspec.json.encode(note), indent=2) + b"\n", PRIVATE)
+        # With a number if a folder of that name belongs to another store's run.
+        folder = next(place for place in free_places(runs, safe_id(plan.run_id)) if publish(draft, place))
+    lock.release()
     return folder
 
 
@@ -119,19 +124,6 @@ def labels_file(reader: RunReader) -> Path:
 def label_sheet(reader: RunReader) -> Path:
     """Where the viewer writes the labels that it is given."""
     return folder_beside(reader) / "labels.csv"
-
-
-def _new_folder(runs: Path, name: str) -> Path:
-    """A new folder of that name; with a number if it belongs to another store's run."""
-    for free in numbered(name):
-        try:
-            (runs / free).mkdir(PRIVATE_FOLDER, parents=True)
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise storage_error("create", runs / free, error) from error
-        return runs / free
-    raise AssertionError("numbers do not end")
 
 
 def _without_literals(config: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -298,5 +290,5 @@ def run_places(path: Path) -> list[Path]:
 
         # With "./", as a name that begins with "/" would lead to any folder: a file may come from anyone.
         return [path / f"./{run_id}" for run_id in Sqlite(path).run_ids()]
-    noted = sorted(note.parent for note in path.glob(f"*/{NOTE}"))
+    noted = sorted(note.parent for note in path.glob(f"[!.]*/{NOTE}"))  # a draft has a hidden name
     return [*(path / run_id for run_id in LocalFiles(path).run_ids()), *noted]

@@ -1,32 +1,30 @@
 """Runs as folders of JSON Lines files: `<folder>/<run id>/`.
 
-A run is built in a hidden folder (a draft) and appears under its id by a single rename: complete, or not at all. File
-names never come from data; the run id is made safe first.
+A run is built in a draft and appears under its id by a single rename. File names never come from data; the run id is
+made safe first.
 """
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import hashlib
 import os
 import re
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from evalwright.errors import InputError, RunLockedError, StorageError
-from evalwright.files.durable import PRIVATE, PRIVATE_FOLDER, AppendFile, replace_file, storage_error, sync_folder
+from evalwright.errors import InputError, StorageError
+from evalwright.files.durable import PRIVATE, AppendFile, replace_file, storage_error, sync_folder
 from evalwright.files.masker import Masker
-from evalwright.files.paths import numbered, path_in, safe_id
+from evalwright.files.paths import path_in, safe_id
 from evalwright.model.plan import Plan
 from evalwright.model.snapshot import Case
 from evalwright.stores.documents import Masked, plan_to_json, reserved_words
+from evalwright.stores.drafts import draft_in, free_places, publish
 from evalwright.stores.local_files.lines import LineEncoder
 from evalwright.stores.local_files.reader import (
     CASES,
@@ -41,10 +39,7 @@ from evalwright.stores.lock import LOCK_NAME, RunLock, is_held
 
 __all__ = ["LocalFiles", "is_run", "local_files"]
 
-_DRAFT = ".new-"
 _BATCH = 1 << 16
-_TAKEN = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
-"""The errors of rename(2) if the name is taken by a file, or by a folder with content; they depend on the system."""
 _DATE_IN_ID = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d)")
 _COUNTER = re.compile(r"(.*?)(?:-(\d{1,9}))?")
 
@@ -73,52 +68,20 @@ class LocalFiles(Masked):
     def create(self, plan: Plan, cases: Iterable[Case], documents: Mapping[str, bytes]) -> LocalWriter:
         """A new run; see `Store.create`. Raises StorageError."""
         run_id = safe_id(plan.run_id)
-        with self._draft() as (draft, lock):
+        with draft_in(self.folder) as (draft, lock):
             encoder = LineEncoder(self._masker.keeping(reserved_words(plan)))
             plan.cases_total, plan.cases_sha256 = _write_cases(draft / CASES, cases, encoder)
             _write_documents(draft, documents, self._masker)
             folder = self._publish(draft, plan, run_id)
         return LocalWriter(folder, lock, self._masker, new=True)
 
-    @contextmanager
-    def _draft(self) -> Iterator[tuple[Path, RunLock]]:
-        """A new draft and its lock; if the block ends with an exception, no trace of them is left."""
-        folders = [folder for folder in (self.folder, *self.folder.parents) if not os.path.exists(folder)]
-        draft, lock = self._new_draft()
-        try:
-            yield draft, lock
-        except BaseException:  # Ctrl-C while a long dataset is read must not leave a locked draft behind
-            _undo(draft, lock, folders)
-            raise
-
-    def _new_draft(self) -> tuple[Path, RunLock]:
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with _turn(self.folder) as alone:
-                if alone:
-                    _remove_leftovers(self.folder)
-                draft = self.folder / f"{_DRAFT}{os.getpid()}-{os.urandom(4).hex()}"
-                draft.mkdir(PRIVATE_FOLDER)
-                return draft, RunLock(draft / LOCK_NAME, draft)
-        except OSError as error:
-            raise storage_error("create a run in", self.folder, error) from error
-
     def _publish(self, draft: Path, plan: Plan, run_id: str) -> Path:
-        """Rename the draft to the first free id; a folder that is not empty is never replaced."""
-        for name in numbered(run_id):
-            folder = self.folder / name
-            if os.path.lexists(folder):  # rename would replace an empty folder without an error
-                continue
-            plan.run_id = name  # the plan contains the id, so it is written again for each name that is tried
+        """Rename the draft to the first free id."""
+        for folder in free_places(self.folder, run_id):
+            plan.run_id = folder.name  # the plan contains the id, so it is written again for each name that is tried
             replace_file(draft / PLAN, plan_to_json(plan, self._masker.keeping(reserved_words(plan))), PRIVATE)
-            try:
-                draft.rename(folder)
-                sync_folder(self.folder)
-            except OSError as error:
-                if error.errno in _TAKEN:
-                    continue
-                raise storage_error("create", folder, error) from error
-            return folder
+            if publish(draft, folder):
+                return folder
         raise AssertionError("numbers do not end")
 
     def assemble(self, plan: Plan, fill: Callable[[Path], None], unresolved: Mapping[str, str] = {}) -> LocalWriter:
@@ -127,20 +90,18 @@ class LocalFiles(Masked):
         The run's id must be set before, as the records contain it; `unresolved` are the placeholders of secrets in the
         plan. Raises StorageError.
         """
-        with self._draft() as (draft, lock):
-            plan.run_id = next(
-                name for name in numbered(safe_id(plan.run_id)) if not os.path.lexists(self.folder / name)
-            )
+        with draft_in(self.folder) as (draft, lock):
+            folder = next(free_places(self.folder, safe_id(plan.run_id)))
+            plan.run_id = folder.name
             masker = self._masker.keeping(reserved_words(plan))
             replace_file(draft / PLAN, plan_to_json(plan, masker, unresolved), PRIVATE)
             fill(draft)
-            folder = self.folder / plan.run_id
             try:
                 sync_folder(draft)
-                draft.rename(folder)
-                sync_folder(self.folder)
             except OSError as error:
                 raise storage_error("create", folder, error) from error
+            if not publish(draft, folder):
+                raise StorageError(f"cannot create {folder}: another process has just made it")
         return LocalWriter(folder, lock, self._masker, new=True)
 
     def open(self, run_id: str) -> LocalWriter:
@@ -170,16 +131,6 @@ class LocalFiles(Masked):
             raise _not_a_run(folder, folder)
         _check_entries(folder)
         return folder
-
-
-def _undo(draft: Path, lock: RunLock, parents: Iterable[Path]) -> None:
-    import shutil
-
-    shutil.rmtree(draft, ignore_errors=True)
-    lock.release()
-    with suppress(OSError):  # another process has a run there by now
-        for folder in parents:
-            folder.rmdir()
 
 
 def is_run(folder: Path) -> bool:
@@ -279,40 +230,3 @@ def _start_time(folder: Path) -> datetime:
     with suppress(OSError):
         return datetime.fromtimestamp((folder / TRACES).stat().st_mtime, UTC)
     return datetime.max.replace(tzinfo=UTC)
-
-
-@contextmanager
-def _turn(folder: Path) -> Iterator[bool]:
-    """Only one process at a time makes or removes drafts, so that none is removed before its owner has locked it.
-
-    Yields False after 5 seconds without a turn, and if folders cannot be locked: nothing may be removed then, but the
-    run can start. Cleaning up is not worth a longer wait.
-    """
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        yield _lock_until(descriptor, time.monotonic() + 5)
-    finally:
-        os.close(descriptor)
-
-
-def _lock_until(descriptor: int, deadline: float) -> bool:
-    while time.monotonic() < deadline:  # flock itself waits either without a limit or not at all
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        except BlockingIOError:
-            time.sleep(0.002)
-        except OSError:
-            return False
-    return False
-
-
-def _remove_leftovers(folder: Path) -> None:
-    """Remove the drafts of processes that have died."""
-    for draft in folder.glob(f"{_DRAFT}*"):
-        with suppress(RunLockedError, StorageError, FileNotFoundError):
-            lock = RunLock(draft / LOCK_NAME, draft)
-            import shutil
-
-            shutil.rmtree(draft, ignore_errors=True)
-            lock.release()
