@@ -6,6 +6,7 @@ before a test needs it.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Generator
 from datetime import UTC, datetime
@@ -32,6 +33,7 @@ _HIDDEN = "_evalwright_case"
 _ERRORED = "CaseErrored"
 _OURS = (_ERRORED, "CaseFailed", "EvalAssertionError")
 """Exceptions whose message is complete: of their tracebacks, only the lines of the test are shown."""
+_PACKAGE, _LIBRARY = (os.path.join(os.path.dirname(module), "") for module in (__file__, os.__file__))  # noqa: PTH118, PTH120
 _MARK = "evalwright_error"
 """The attribute of reports of tests that could not be judged; it is passed between processes."""
 
@@ -164,7 +166,11 @@ class _Session:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         error = call.excinfo.value if call.excinfo is not None else None
         kind = type(error).__name__
-        own = _within(item.path, error.__traceback__) if error is not None and kind in _OURS else None
+        own = None
+        if error is not None and kind in _OURS:
+            own = _within(item.path, error.__traceback__)
+        elif error is not None and not self._config.getoption("fulltrace"):
+            own = _of_user(error.__traceback__)
         if error is not None and own is not None:
             call.excinfo = pytest.ExceptionInfo.from_exception(error.with_traceback(own))
         report = yield
@@ -247,6 +253,31 @@ def _show_whole_message(report: pytest.TestReport, message: str, has_lines: bool
         report.longrepr = message
     elif (crash := getattr(report.longrepr, "reprcrash", None)) is not None:
         crash.message = message
+
+
+def _of_user(traceback: TracebackType | None) -> TracebackType | None:
+    """The traceback without the entries in evalwright, nor those in the standard library (asyncio, threads) that led to
+    them; None if it does not pass through evalwright. What user code called stays, wherever it is."""
+    entries = []
+    while traceback is not None:
+        entries.append(traceback)
+        traceback = traceback.tb_next
+    places = [_place(entry) for entry in entries]
+    if "evalwright" not in places:
+        return None
+    last = len(places) - places[::-1].index("evalwright")
+    kept, rest = [entry for entry, place in zip(entries[:last], places, strict=False) if not place], None
+    for entry in reversed(kept + entries[last:]):
+        rest = TracebackType(rest, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return rest
+
+
+def _place(entry: TracebackType) -> str:
+    """`evalwright`, `library` for the standard one, or nothing."""
+    file = entry.tb_frame.f_code.co_filename
+    if file.startswith(_PACKAGE):
+        return "evalwright"
+    return "library" if file.startswith(_LIBRARY) and "site-packages" not in file else ""
 
 
 def _within(file: Path, traceback: TracebackType | None) -> TracebackType | None:

@@ -107,6 +107,27 @@ def test_app():
     assert session.verdicts() == {"test_a.py::test_app": "error", "test_a.py::test_app/2": "pass"}
 
 
+OWN_LINES_ONLY = {
+    "an evaluator that raises": ("pixie.assert_pass(echo, ['hi'], [lambda output: 1 / 0])", "E *ZeroDivisionError*"),
+    "lists of different length": ("pixie.assert_pass(echo, ['hi'], [is_hi], evaluables=[])", "E *0 evaluables for 1*"),
+    "no dataset": ("pixie.assert_dataset_pass(echo, 'none', [is_hi])", "E *Dataset not found: 'none'"),
+    "a mistake": ("evalwright.aevaluate(['hi'], echo, evaluators='contans', out=None)", "E *unknown evaluator*"),
+}
+
+
+@pytest.mark.parametrize("call", OWN_LINES_ONLY)
+def test_a_traceback_has_the_lines_of_the_user_alone(session, call):
+    code, message = OWN_LINES_ONLY[call]
+    told = session.run(a=f"import evalwright\n\ndef test_it():\n    asyncio.run({code})\n")
+    told.stdout.fnmatch_lines([">       asyncio.run(*", message])
+    assert [line for line in told.outlines if line.startswith(("/", ".."))] == []
+
+
+def test_a_full_traceback_is_shown_on_request(session):
+    told = session.run("--full-trace", a="def test_it(): passing('hi', by=[lambda output: 1 / 0])\n")
+    assert [line for line in told.outlines if "runners.py" in line]
+
+
 def test_steps_and_times_of_the_application_are_kept(session):
     session.run(a="def test_one(): passing('hi')\n")
     [trace] = session.records(Trace)

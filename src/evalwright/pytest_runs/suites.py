@@ -213,7 +213,6 @@ class CaseUnderTest:
         return trace
 
     def _conclude(self, records: Sequence[SpoolRecord]) -> None:
-        __tracebackhide__ = True
         statuses = {_status(record) for record in records}
         lines = "\n".join(line for record in records for line in _lines(self.id, record))
         message = Masker.of(self.secrets, os.environ).mask_text(lines)
@@ -241,7 +240,6 @@ def _answer(case: Case, output: Any) -> Answer:
 
 def _in_thread(call: Callable[[], list[SpoolRecord]]) -> list[SpoolRecord]:
     """A run has its own event loop, and a thread can have only one; Ctrl-C still ends the wait."""
-    __tracebackhide__ = True
     done: Future[list[SpoolRecord]] = Future()
     context = contextvars.copy_context()
 
