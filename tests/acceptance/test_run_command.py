@@ -110,7 +110,26 @@ def test_a_run_without_a_suite_is_a_usage_error(tmp_path: Path) -> None:
 def test_options_that_lack_another_are_named_together(tmp_path: Path) -> None:
     ended = project(tmp_path, {}).evalwright("run", "eval.yaml", "--lease", "x", "--margin", "2pp", "--seed", "1")
     needs = ["--lease needs --shard", "--margin needs --until-decided", "--seed needs --until-decided"]
-    assert (ended.code, [need for need in needs if f"Error: {need}" not in ended.err]) == (2, [])
+    assert (ended.code, [need for need in needs if need not in _with_single_spaces(ended.err)]) == (2, [])
+
+
+def test_options_about_model_calls_are_checked_with_the_others(tmp_path: Path) -> None:
+    about_models = ["--cache", "cache", "--no-cache", "--replay", "absent.jsonl"]
+    ended = project(tmp_path, {}).evalwright("run", "eval.yaml", "--lease", "x", *about_models)
+    mistakes = ["--lease needs --shard", "--no-cache --cache cache has no effect", "absent.jsonl does not exist"]
+    assert (ended.code, [text for text in mistakes if text not in _with_single_spaces(ended.err)]) == (2, [])
+
+
+@pytest.mark.parametrize("command", ["resume", "retry", "re-evaluate", "audit"])
+def test_every_command_that_calls_models_checks_the_options_about_them(tmp_path: Path, command: str) -> None:
+    here = project(tmp_path, {"a": "thanks"})
+    options = ["--cache", "cache", "--no-cache", *(["--judges"] if command == "audit" else [])]
+    ended = here.evalwright(command, str(here.run()), *options)
+    assert (ended.code, "--cache cache has no effect" in ended.err) == (2, True)
+
+
+def _with_single_spaces(text: str) -> str:
+    return " ".join(text.split())
 
 
 @pytest.mark.parametrize(

@@ -178,7 +178,7 @@ def test_only_shards_have_a_lease(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["run", "eval.yaml", "--lease", "ledger"])
     assert ended.value.code == 2
-    assert "--lease needs --shard K/N" in capsys.readouterr().err
+    assert "--lease  needs --shard K/N" in capsys.readouterr().err
 
 
 PRICES = {"gpt-test": Price(10.0, 100.0)}

@@ -51,6 +51,7 @@ def command(
 
     if not judges:
         reject_options({*MODEL_NAMES} - {"no_network"}, "no model is called without --judges")
+    models.check()
     trust = trust_choice()
     report = audit_run(
         run,

@@ -77,15 +77,14 @@ lease: Callable[[F], F] = click.option(
 
 
 def model_options(command: F) -> F:
-    """Options of commands that may call models: the wrapped command gets them as `models`."""
+    """Options of commands that may call models: the wrapped command gets them as `models`, and has to check them
+    together with its other options."""
 
     def wrapped(*arguments: Any, **options: Any) -> Any:
         from evalwright.llm.choices import ModelChoices
         from evalwright.session import refuse_network
 
         models = ModelChoices(**{name: options.pop(name) for name in MODEL_NAMES})
-        if models != ModelChoices():
-            models.check()
         if models.no_network:
             refuse_network()
         return command(*arguments, **options, models=models)

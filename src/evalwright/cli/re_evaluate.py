@@ -53,6 +53,7 @@ def command(
     from evalwright.cli.outcome import present, print_suite_used, watch_of
     from evalwright.run.re_evaluation import re_evaluate
 
+    models.check()
     suite = None
     if suite_file is not None:
         from evalwright.formats.loading import load_suite

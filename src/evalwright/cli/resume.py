@@ -31,6 +31,7 @@ def command(run: Path, as_json: bool, quiet: bool, keep_going: bool, lease: str 
     from evalwright.cli.outcome import present, print_suite_used, watch_of
     from evalwright.run.resumption import resume
 
+    models.check()
     trust = trust_choice()
     outcome = resume(run, watch=watch_of(quiet), models=models, keep_going=keep_going, trust=trust, lease=lease)
     if not quiet:

@@ -45,6 +45,7 @@ def command(
     from evalwright.cli.outcome import present, print_suite_used, watch_of
     from evalwright.run.resumption import retry
 
+    models.check()
     trust = trust_choice()
     outcome = retry(
         run,

@@ -28,7 +28,7 @@ from evalwright.cli.options import (
     written_by,
 )
 from evalwright.cli.usage import NumberRange, PathParam, WholeRange, reject_mistakes, variables
-from evalwright.errors import InputError
+from evalwright.errors import AllMistakes, InputError, Problem
 
 if TYPE_CHECKING:
     from evalwright.llm.choices import ModelChoices
@@ -174,7 +174,7 @@ def command(
     chosen = {field.name: given.pop(field.name) for field in fields(RunOptions) if field.name in given}
     options, of_format = RunOptions(models=models, **chosen), given
     quiet = quiet or of_format.get("display") == "none"
-    reject_mistakes([*_missing_or_excluded(options), *_mistakes_of_retry(retried, include_evaluator_failures, options)])
+    _check_options(options, models, retried, include_evaluator_failures)
 
     def load(path: Path, *, to_run: bool = True) -> Suite:
         known = {name: getattr(options, name) for name in OPTIONS_OF_ALL} | of_format
@@ -208,27 +208,41 @@ def _files_at(paths: tuple[Path, ...], dialect: str | None) -> tuple[list[Path],
     return suite_files(paths, dialect)
 
 
-def _missing_or_excluded(options: RunOptions) -> Iterator[str]:
+def _check_options(options: RunOptions, models: ModelChoices, retried: Path | None, failures: bool) -> None:
+    """Raise InputError for all options that lack or exclude another one, or name files that cannot be used."""
+    mistakes = AllMistakes()
+    if problems := [*_missing_or_excluded(options), *_mistakes_of_retry(retried, failures, options)]:
+        with mistakes:
+            raise InputError(problems)
+    with mistakes:
+        models.check()
+    mistakes.refuse()
+
+
+def _missing_or_excluded(options: RunOptions) -> Iterator[Problem]:
     """What is wrong with options that lack the one that they need, or have one that they exclude."""
     if options.lease is not None and options.shard is None:
-        yield "--lease needs --shard K/N: shards share their limits by it"
+        yield Problem("--lease", "needs --shard K/N: shards share their limits by it")
     if options.until_decided and options.against is None:
-        yield "--until-decided needs --against RUN, or --against VARIANT"
+        yield Problem("--until-decided", "needs --against RUN, or --against VARIANT")
     if options.until_decided and options.shard is not None:
-        yield "--shard: a run that ends when it is decided has one order of cases, and no shards"
+        yield Problem("--shard", "a run that ends when it is decided has one order of cases, and no shards")
     for name in ("against", "margin", "max_cases", "max_cost", "seed"):
         if getattr(options, name) is not None and not options.until_decided:
-            yield f"--{name.replace('_', '-')} needs --until-decided"
+            yield Problem(f"--{name.replace('_', '-')}", "needs --until-decided")
 
 
-def _mistakes_of_retry(retried: Path | None, failures: bool, options: RunOptions) -> Iterator[str]:
+def _mistakes_of_retry(retried: Path | None, failures: bool, options: RunOptions) -> Iterator[Problem]:
     from evalwright.run.options import RunOptions
 
     if retried is None and failures:
-        yield "--include-evaluator-failures needs --retry-only-failed RUN"
+        yield Problem("--include-evaluator-failures", "needs --retry-only-failed RUN")
     # They would be accepted but never read: the cells that are run again are those of the stored run.
     if retried is not None and options != RunOptions(models=options.models, keep_going=options.keep_going):
-        yield "--retry-only-failed runs cells of a stored run: options that select cases cannot be combined with it"
+        yield Problem(
+            "--retry-only-failed",
+            "runs cells of a stored run: options that select cases cannot be combined with it",
+        )
 
 
 def _run_each(files: list[Path], skipped: list[Path], load: Callable[[Path], Suite], options: RunOptions) -> int:

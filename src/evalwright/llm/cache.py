@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from evalwright.errors import InputError
+from evalwright.errors import InputError, Problem
 from evalwright.files.durable import must_be_a_file, private_file
 from evalwright.model.chat import ChatReply, Embedding
 
@@ -64,7 +64,7 @@ class Cache:
             self._database = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
             _prepare(self._database)
         except (OSError, sqlite3.Error) as error:
-            raise InputError(f"cannot use the cache {path}: {error}") from error
+            raise InputError(Problem(str(path), f"cannot be used as a cache: {error}")) from error
 
     def find(self, key: str, kind: type[K]) -> K | None:
         """What is stored of this kind, marked as cached; None if there is nothing or it cannot be read."""

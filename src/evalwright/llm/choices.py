@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from evalwright.errors import InputError, Problem
+from evalwright.errors import AllMistakes, InputError, Problem
 
 if TYPE_CHECKING:
     from evalwright.llm.fitting import Fit
@@ -80,21 +80,30 @@ class ModelChoices:
     def check(self) -> None:
         """Open the named files once, so that a mistake is reported before the run, not in each result. Raises
         InputError."""
-        problems = []
-        if self.cache is not None and self.no_cache:
-            problems.append(Problem("--no-cache", f"--cache {self.cache} has no effect with it: leave one of them out"))
-        if self.record is not None and self.record == self.replay:
-            problems.append(Problem("--record", f"{self.record} is the file to replay from: choose another file"))
-        if problems:
-            raise InputError(problems)
-        if self.replay is not None or self.record is not None:
-            from evalwright.llm.recorded_calls import CallRecorder, RecordedCalls
+        mistakes = AllMistakes()
+        if self.replay is not None:
+            from evalwright.llm.recorded_calls import RecordedCalls
 
-            if self.replay is not None:
+            with mistakes:
                 RecordedCalls(self.replay)
-            if self.record is not None:
-                CallRecorder(self.record, str).close()
+        if self.record is not None:
+            with mistakes:
+                self._check_recorder(self.record)
         if self.cache is not None:
-            from evalwright.llm.cache import Cache
+            with mistakes:
+                self._check_cache(self.cache)
+        mistakes.refuse()
 
-            Cache(self.cache).close()
+    def _check_recorder(self, file: Path) -> None:
+        if file == self.replay:
+            raise InputError(Problem("--record", f"{file} is the file to replay from: choose another file"))
+        from evalwright.llm.recorded_calls import CallRecorder
+
+        CallRecorder(file, str).close()
+
+    def _check_cache(self, file: Path) -> None:
+        if self.no_cache:
+            raise InputError(Problem("--no-cache", f"--cache {file} has no effect with it: leave one of them out"))
+        from evalwright.llm.cache import Cache
+
+        Cache(file).close()
