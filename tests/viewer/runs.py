@@ -117,6 +117,24 @@ def made_run(
         sys.modules.pop("viewed_agent", None)
 
 
+def scored_run(folder: Path, runs: int = 1) -> Path:
+    """A suite of Letta that has only scores: case 0 has 1, case 1 has 0."""
+    (folder / "data.csv").write_text("input,ground_truth\nCapital of France?,Paris\nCapital of Spain?,Madrid\n")
+    (folder / "agent.py").write_text("def answer(message, ctx):\n    return 'It is Paris.'\n")
+    written = {
+        "name": "capitals",
+        "dataset": "data.csv",
+        "num_runs": runs,
+        "target": {"kind": "python", "callable": "agent.py:answer"},
+        "graders": {"same": {"kind": "tool", "function": "contains"}},
+        "gate": {"kind": "simple", "metric_key": "same", "aggregation": "avg_score", "op": "gte", "value": 0.5},
+    }
+    (folder / "suite.yaml").write_text(json.dumps(written))
+    read = load_suite(folder / "suite.yaml")
+    read.out = folder / "runs"
+    return run_suite(read).run_dir
+
+
 def cut_short(run: Path) -> None:
     """Make it a run that this process is writing: the last case has no record yet."""
     for name in ("traces", "results", "verdicts"):

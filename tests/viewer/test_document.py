@@ -34,7 +34,8 @@ from evalwright.testing import a_case, a_result, a_trace, a_verdict
 from evalwright.viewer.document import HtmlDocument
 from reports.runs import ERRORED, FAILED, HOSTILE, MemoryStore, plan, stored, summary, variant
 from run.suites import suite
-from viewer.runs import made_run
+from viewer.reading import seen
+from viewer.runs import made_run, scored_run
 
 ATTACKS = [
     HOSTILE,
@@ -262,3 +263,21 @@ def test_one_case_is_counted_as_one(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="0"):
         main(["report", str(run), "--format", "html", "--out", str(tmp_path / "page.html")])
     assert ">1 case, 1 cell<" in (tmp_path / "page.html").read_text()
+
+
+def test_nothing_passes_or_fails_in_a_document_of_a_suite_that_has_only_scores(tmp_path, capsys):
+    run = scored_run(tmp_path)
+    with pytest.raises(SystemExit, match="0"):
+        main(["report", str(run), "--format", "html"])
+    text = re.sub(r"<style>.*?</style>", "", capsys.readouterr().out)
+    titles = re.findall(r"<h2>([^<]*)</h2>", text)
+    assert re.findall(r"\b[Pp]ass\b|\b[Ff]ail(?:ed|ures)?\b|✓|✗", seen(text)) == []
+    assert {"Scores below 1 by reason", "Scores of 1 and skipped"} <= set(titles)
+
+
+def test_inspect_says_of_a_suite_that_has_only_scores_what_its_pages_say(tmp_path, capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["inspect", str(scored_run(tmp_path))])
+    lines = capsys.readouterr().out.split("\n")
+    assert [line.partition("  ")[0] for line in lines if "· agent" in line] == ["· score 1", "· below 1"]
+    assert [line.split()[1:4] for line in lines if "evaluators" in line] == [["·", "same", "1"], ["·", "same", "0"]]

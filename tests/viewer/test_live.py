@@ -22,7 +22,7 @@ def test_progress_counts_whole_lines_as_they_come(tmp_path):
     (run / "verdicts.jsonl").write_bytes(b"".join(verdicts[:5]) + verdicts[5][:20])
     (run / ".lock").write_text(f"{os.getpid()} {os.uname().nodename}\n")
     source = StoredRun(run)
-    live = LiveRun(source, source.open()[1], lambda position: f"case-{position}")
+    live = LiveRun(source, source.open()[1], lambda position: f"case-{position}", scored=False)
     begun = live._look()
     assert (begun.state, begun.done, begun.total, begun.text) == ("running", 5, 14, "5 of 14 cells")
     assert begun.running == ["case-2, agent, trial 2: waits for its evaluators"]
@@ -42,7 +42,7 @@ def test_the_progress_of_a_shard_is_that_of_its_own_cells(tmp_path):
     (run / "verdicts.jsonl").write_bytes(b"".join(verdicts[:3]))
     (run / ".lock").write_text(f"{os.getpid()} {os.uname().nodename}\n")
     source = StoredRun(run)
-    live = LiveRun(source, source.open()[1], lambda position: f"case-{position}")
+    live = LiveRun(source, source.open()[1], lambda position: f"case-{position}", scored=False)
     begun = live._look()
     assert (begun.state, begun.done, begun.total) == ("running", 3, 4)
     assert begun.running == ["case-4, agent, trial 2: waits for its evaluators"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 import shlex
 import time
@@ -20,14 +19,13 @@ from urllib.parse import parse_qsl, quote
 import pytest
 
 from evalwright.cli.viewed_runs import StoredRun, runs_at
-from evalwright.formats.loading import load_suite
 from evalwright.model.cell import cell_key
 from evalwright.run.baselines import promote
 from evalwright.run.start import run_suite
 from evalwright.viewer.trends import VariantRate, trend_of
 from run.suites import suite
 from viewer.reading import cases, found, page, seen
-from viewer.runs import ATTACK, cut_short, made_run, site, site_of, with_long_names
+from viewer.runs import ATTACK, cut_short, made_run, scored_run, site, site_of, with_long_names
 
 
 def test_runs_are_listed_with_their_numbers_and_damaged_ones_with_their_reason(run, client):
@@ -60,23 +58,25 @@ def test_a_run_has_its_summary_reasons_and_cells_in_the_order_of_the_suite(run, 
 
 
 def test_a_suite_that_has_only_scores_has_no_failures_and_its_runs_are_trials(tmp_path):
-    (tmp_path / "data.csv").write_text("input,ground_truth\nCapital of Spain?,Madrid\n")
-    (tmp_path / "agent.py").write_text("def answer(message, ctx):\n    return 'It is Paris.'\n")
-    written = {
-        "name": "capitals",
-        "dataset": "data.csv",
-        "num_runs": 2,
-        "target": {"kind": "python", "callable": "agent.py:answer"},
-        "graders": {"same": {"kind": "tool", "function": "contains"}},
-        "gate": {"kind": "simple", "metric_key": "same", "aggregation": "avg_score", "op": "gte", "value": 0.5},
-    }
-    (tmp_path / "suite.yaml").write_text(json.dumps(written))
-    read = load_suite(tmp_path / "suite.yaml")
-    read.out = tmp_path / "runs"
-    with site(run_suite(read).run_dir.parent) as client:
-        text = page(client, f"/runs/{next(read.out.iterdir()).name}")
+    run = scored_run(tmp_path, runs=2)
+    with site(run.parent) as client:
+        text = page(client, f"/runs/{run.name}")
     assert "Scores below 1 by reason" in seen(text)
-    assert re.findall(r'<td data-label="Trial"[^>]*>(\d)', text) == ["1", "2"]
+    assert re.findall(r'<td data-label="Trial"[^>]*>(\d)', text) == ["1", "2", "1", "2"]
+
+
+def test_nothing_passes_or_fails_in_a_suite_that_has_only_scores(tmp_path):
+    run = scored_run(tmp_path)
+    with site(run.parent) as client:
+        pages = [client.get("/").text, page(client, f"/runs/{run.name}")]
+        cell = client.get(f"/runs/{run.name}/cells?case=1").headers["location"]
+        pages += [client.get(cell).text, page(client, f"/runs/{run.name}?group=status&evaluator=same")]
+    texts = [seen(text) for text in pages]
+    assert [re.findall(r"\b[Pp]ass\b(?! rate)|\b[Ff]ail(?:ed)?\b|✓|✗", text) for text in texts] == [[]] * 4
+    assert "only scores" in texts[0]
+    assert "· Score 1 0" in texts[1]
+    assert "· Below 1 1" in texts[1]
+    assert "· Below 1 same" in texts[2]
 
 
 def test_a_reason_that_is_the_same_in_all_cells_keeps_its_numbers(client, run):

@@ -44,9 +44,11 @@ def command(
     from evalwright.cli.screen import print_out, screen_paint
     from evalwright.reports.cells import Choice, chosen_cells
     from evalwright.reports.inspection import cell_lines, file_lines
+    from evalwright.reports.statuses import shown_status
     from evalwright.reports.text import harmless
     from evalwright.run.stored_artifacts import StoredArtifacts
     from evalwright.run.stored_run import open_run
+    from evalwright.scoring.tally import has_only_scores
     from evalwright.scoring.verdict import names_needed, status_by_results
 
     reader, plan = open_run(run)
@@ -56,13 +58,14 @@ def command(
     # The cells of one case are few enough to be sorted; those of a run are printed as they are read.
     order: CellOrder = "stored" if case is None else "dataset"
     with closing(reader):
-        needed = names_needed(reader, plan)
+        needed, scored = names_needed(reader, plan), has_only_scores(plan)
         for cell in chosen_cells(reader, plan, needed, Choice(case, variant, failed), order):
             of = trials.get(cell.trace.variant_name, 1)
-            lines = cell_lines(cell.trace, cell.results, cell.verdict.status, paint, limit, of)
+            lines = cell_lines(cell.trace, cell.results, cell.verdict.status, paint, limit, of, scored=scored)
             by_results = status_by_results(plan, needed, cell.trace.error is not None, cell.results)
             if by_results not in (None, cell.verdict.status):
-                lines.append(f"  {'verdict':12}the results say {by_results}, by which the cell is counted")
+                word = shown_status(by_results, scored=scored).word
+                lines.append(f"  {'verdict':12}the results say {word}, by which the cell is counted")
             if artifacts is not None and (artifact := artifacts.of(cell.trace)) is not None:
                 lines += file_lines(artifact.record, paint, limit)
             print_out([*lines, ""])

@@ -14,14 +14,14 @@ from evalwright.model.artifact import FilesystemArtifact
 from evalwright.model.result import EvaluationResult, is_judge_call
 from evalwright.model.trace import Span, ToolCall, ToolResult, Trace, TraceMessage
 from evalwright.reports import numbers
+from evalwright.reports.statuses import ShownStatus, shown_status
 from evalwright.reports.steps import about, outlined, recorded_in
 from evalwright.reports.terminal import cell_name
 from evalwright.reports.text import Paint, block, one_line, short_line, width
 from evalwright.scoring.reasons import error_text
 
-__all__ = ["MARKS", "calls_with_results", "cell_lines", "facts", "file_lines", "recorded_metrics"]
+__all__ = ["calls_with_results", "cell_lines", "facts", "file_lines", "recorded_metrics"]
 
-MARKS = {"pass": "✓", "fail": "✗", "error": "!", "skip": "–", "borderline": "~"}
 _LABEL = 12
 _MOST_FILES = 20
 _MOST_STEPS = 20
@@ -31,14 +31,22 @@ _AFTER_COMMA = re.compile(r"(?<=,)(?=.)")
 
 
 def cell_lines(
-    trace: Trace, results: Sequence[EvaluationResult], status: str, paint: Paint, limit: int | None, trials: int = 1
+    trace: Trace,
+    results: Sequence[EvaluationResult],
+    status: str,
+    paint: Paint,
+    limit: int | None,
+    trials: int = 1,
+    *,
+    scored: bool = False,
 ) -> list[str]:
-    """The cell, one of `trials`, for a terminal. Texts are cut after `limit` characters, and their lines folded.
+    """The cell, one of `trials`, for a terminal; `scored` if its suite has only scores. Texts are cut after `limit`
+    characters, and their lines folded.
 
     None shows them in full, with everything else that was recorded: messages, input and output of each step, and
     details of results; their lines are as recorded, to be copied.
     """
-    lines = [_headline(trace, status, paint, trials)]
+    lines = [_headline(trace, shown_status(status, scored=scored), paint, trials)]
     lines += _field("about", _text(trace.extra.get("description")), paint, limit)
     lines += _field("group", trace.group or None, paint, limit)
     lines += _field("input", _text(trace.input), paint, limit)
@@ -57,7 +65,7 @@ def cell_lines(
         lines += _field("usage", _text(recorded_metrics(trace)), paint, limit)
         lines += _field("extra", _text(trace.extra or None), paint, limit)
     lines += _labelled_lines("warnings", [one_line(str(warning), 200) for warning in _warnings(trace)], paint)
-    lines += _labelled_lines("evaluators", [_result(result, paint, limit) for result in results], paint)
+    lines += _labelled_lines("evaluators", [_result(result, paint, limit, scored) for result in results], paint)
     if limit is None or paint.columns is None or paint.whole:
         return lines
     return [part for line in lines for folded in line.split("\n") for part in _fitted_lines(folded, paint.columns)]
@@ -109,9 +117,9 @@ def _change(path: str, sign: str, diff: str | None, paint: Paint, limit: int | N
     return f"{line}\n{_INDENT}{paint(block(body, _INDENT, limit), 'dim')}"
 
 
-def _headline(trace: Trace, status: str, paint: Paint, trials: int) -> str:
+def _headline(trace: Trace, status: ShownStatus, paint: Paint, trials: int) -> str:
     name = paint(cell_name(trace.case_key, trace.variant_name, trace.trial, trials=trials), "bold")
-    return f"{paint(f'{MARKS[status]} {status}', status)}  {name}  {paint(facts(trace), 'dim')}"
+    return f"{paint(f'{status.mark} {status.word}', status.style)}  {name}  {paint(facts(trace), 'dim')}"
 
 
 def facts(trace: Trace) -> str:
@@ -216,11 +224,12 @@ def _result_content(result: ToolResult, paint: Paint, limit: int | None) -> str:
     return paint(block(text, _INDENT, limit), "error" if failed else "")
 
 
-def _result(result: EvaluationResult, paint: Paint, limit: int | None) -> str:
-    status = result.status
-    score = "" if result.score in (None, 0, 1) else f" {result.score:.3g}"
+def _result(result: EvaluationResult, paint: Paint, limit: int | None, scored: bool) -> str:
+    status = shown_status(result.status, scored=scored)
+    implied = result.score is None or (result.score in (0, 1) and not scored)  # by the mark
+    score = "" if implied else f" {result.score:.3g}"
     reason = error_text(result.error, of_result=True) if result.error else result.reason
-    head = f"{paint(MARKS[status], status)} {short_line(result.evaluator, 60)}{paint(score, 'dim')}"
+    head = f"{paint(status.mark, status.style)} {short_line(result.evaluator, 60)}{paint(score, 'dim')}"
     lines = [f"{head}  {block(reason, _INDENT, limit)}" if reason else head]
     if result.hits or result.misses:
         for sign, texts, style in (("+", result.hits, "pass"), ("-", result.misses, "fail")):
@@ -249,7 +258,7 @@ def _votes(detail: Mapping[str, Any], paint: Paint) -> Iterator[str]:
     shown = [(marks.get(row.get("passed"), "error"), one_line(str(row.get("model")), 40)) for row in rows]
     agree = detail.get("agreement")
     share = f"  {paint(f'{numbers.percent(agree)} agree with the result', 'dim')}" if isinstance(agree, float) else ""
-    yield ", ".join(f"{paint(MARKS[mark], mark)} {name}" for mark, name in shown) + share
+    yield ", ".join(f"{paint(shown_status(mark).mark, mark)} {name}" for mark, name in shown) + share
 
 
 def _judge_call(number: int, call: Any, paint: Paint) -> list[str]:

@@ -23,6 +23,7 @@ from evalwright.reports.columns import (
     variant_columns,
 )
 from evalwright.reports.gates import gate_decisions
+from evalwright.reports.statuses import shown_status
 from evalwright.reports.table import Table
 from evalwright.reports.text import Paint, ended, folded, one_line, short_line, shortened, width
 
@@ -228,14 +229,14 @@ def _group_lines(groups: ReasonGroups, plan: Plan, summary: RunSummary, run: str
 def _case_lines(group: ReasonGroup, plan: Plan, summary: RunSummary, indent: str, paint: Paint) -> Iterator[str]:
     """The first cases of a group, on one line if they have room, each shortened in the middle if it alone has none."""
     several = len(summary.variants) > 1
-    marks = {"error": "!", "borderline": "~", "fail": "·" if summary.scored is True else "✗"}
     shown, planned = group.cases, plan.trials_by_variant
     ends = [
         "" if (of := planned.get(verdict.variant, 1)) == 1 else f" ({count} of {of} trials)" for verdict, count in shown
     ]
     ends[-1] += group.rest
     status = next((verdict.status for verdict, _ in shown if verdict.status), "")
-    mark = paint(marks.get(status, "✗"), status)
+    shown_as = shown_status(status, scored=summary.scored is True)
+    mark = paint(shown_as.mark, shown_as.style)
     room = None if paint.whole or paint.columns is None else paint.columns - len(indent) - 2
     line = ", ".join(_shown_case(verdict, several) + end for (verdict, _), end in zip(shown, ends, strict=True))
     if room is None or width(line) <= room:

@@ -26,7 +26,7 @@ from evalwright.statistics.distributions import Interval
 from evalwright.statistics.rates import rate_of_counts, rate_with_design_effect
 from evalwright.statistics.trials import share_at_k, share_hat_k
 
-__all__ = ["Tally", "totals_of"]
+__all__ = ["Tally", "has_only_scores", "totals_of"]
 
 # `summary.yaml` is read by people; the number of all is beside the names.
 _MOST_MIXED = 100
@@ -303,6 +303,11 @@ def _over_cases(
             shares[known[counts]] = shares.get(known[counts], 0) + number
         rate = rate_of_counts(shares)
     return rate.rate, rate.ci
+
+
+def has_only_scores(plan: Plan) -> bool:
+    """Whether a plan's suite has only scores, so that its cells neither pass nor fail; see `RunSummary.scored`."""
+    return Tally.of(plan).summary(plan, plan.started_at).scored is True
 
 
 def totals_of(plan: Plan) -> Totals | None:

@@ -258,7 +258,7 @@ def _cells_script(run: OpenRun, rows: list[CellRow]) -> bytes:
     for row in rows:
         names = visible(row.case_key), visible(row.variant), visible("\n".join(row.failed_evaluators))
         known = [row.key, *names[:2], row.trial, row.status or "", names[2]]
-        known += [first_part(row.answer, 60), row.latency, row.cost]
+        known += [first_part(row.answer, 60), row.latency, row.cost, row.score]
         fixed = msgspec.json.encode(known)
         room = max(0, _LARGEST_ROW - len(fixed) - 8)
         text = " ".join(texts.get(row.number, "").split())[:200]

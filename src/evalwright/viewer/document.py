@@ -101,7 +101,7 @@ class HtmlDocument:
                 "style": style.text,
                 "policy": _policy(b64encode(style.digest).decode()),
                 "run": run,
-                "failures_title": failures_title(summary.scored is True),
+                "failures_title": failures_title(run.scored),
                 "summary": summary,
                 "sentences": sentences_of(summary, None if context.before is None else context.before.comparison),
                 **_numbers(summary, table),
@@ -147,6 +147,7 @@ class _StoredRun:
         self.id: str = summary.run_id
         self.path: str = reader.location
         self.plan: Plan = plan
+        self.scored: bool = summary.scored is True
         self.has_baseline: bool = summary.comparison is not None
         self.table: CellTable = table
         self.artifacts: Path = reader.artifacts

@@ -12,6 +12,7 @@ import msgspec
 from evalwright.errors import counted, money
 from evalwright.model.cell import Attempt
 from evalwright.model.plan import Plan, Shard
+from evalwright.model.result import FAILED
 
 __all__ = ["LiveRun", "Mark", "Progress", "Tail"]
 
@@ -90,7 +91,9 @@ class Progress(NamedTuple):
 class LiveRun:
     """Counts the verdicts of one run. Shared by all pages that look at it."""
 
-    def __init__(self, source: Tail, plan: Plan, case_name: Callable[[int], str]) -> None:
+    def __init__(self, source: Tail, plan: Plan, case_name: Callable[[int], str], *, scored: bool) -> None:
+        """`scored`: its suite has only scores, so that only errors count as not passed."""
+        self._scored = scored
         self._source, self._plan, self._name = source, plan, case_name
         self._variants = {variant.name: place for place, variant in enumerate(plan.variants)}
         self._trials = [*map(plan.trials_of, plan.variants)]
@@ -128,7 +131,7 @@ class LiveRun:
         state = "running" if is_written else "finished" if done >= total else "interrupted"
         rate = self._rate(done, state)
         left = (total - done) / rate if rate else None
-        failed = self._cells.count(_CODES["fail"]) + self._cells.count(_CODES["borderline"])
+        failed = 0 if self._scored else sum(self._cells.count(_CODES[status]) for status in FAILED)
         running = list(self._running()) if state == "running" else []
         errors = self._cells.count(_CODES["error"])
         return Progress(state, done, total, failed, errors, rate, left, running, self._spent_text())

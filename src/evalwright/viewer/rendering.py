@@ -14,6 +14,7 @@ from markupsafe import Markup, escape
 
 from evalwright.errors import counted, money
 from evalwright.reports import numbers
+from evalwright.reports.statuses import shown_status
 from evalwright.reports.text import json_line
 from evalwright.viewer.texts import few, first_part, pretty, shell_word, short_name, visible
 
@@ -24,8 +25,6 @@ ASSETS = {
     "viewer.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
-
-MARKS = {"pass": "✓", "fail": "✗", "error": "!", "skip": "–", "borderline": "~", None: "…"}
 
 
 class Asset(NamedTuple):
@@ -100,8 +99,7 @@ def _environment() -> Environment:
         "moment": _moment,
         "plain": pretty,
         "word": shell_word,
-        "status_word": lambda status: "No verdict" if status is None else status.capitalize(),
-        "mark": lambda status: MARKS.get(status, "…"),
+        "shown_status": lambda status, scored: shown_status(status, scored=scored),
         "size": _size,
         "score": lambda score: "" if score is None else f"{score:.3g}",
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["INDEXES", "STATUSES", "TABLES", "TABLES_VERSION", "TRIAL_BITS", "VARIANT_BITS"]
+__all__ = ["INDEXES", "SCORED_STATUSES", "STATUSES", "TABLES", "TABLES_VERSION", "TRIAL_BITS", "VARIANT_BITS"]
 
 TABLES_VERSION = 12
 """Increased with every change of the tables or their contents, so that older files are rebuilt."""
@@ -11,6 +11,8 @@ VARIANT_BITS, TRIAL_BITS = 12, 20
 """The lower bits of a cell's number, of which the upper ones are the position of its case."""
 
 STATUSES = ("pass", "borderline", "fail", "error", "skip")
+SCORED_STATUSES = ("pass", "fail", "error", "skip")
+"""Those that cells of a suite with only scores can have."""
 
 TABLES = """
 CREATE TABLE cells (

@@ -97,6 +97,7 @@ class OpenRun:
         self.artifacts: Path = self._reader.artifacts
         self.has_artifacts: bool = self.artifacts.is_dir()
         self.summary: RunSummary = source.summary()
+        self.scored: bool = self.summary.scored is True
         self.read: int = 0
         self.problem: str | None = None
         self._table: CellTable | None = None
@@ -269,7 +270,7 @@ class Shelf:
     def live(self, run: OpenRun) -> LiveRun:
         """The progress of a run, shared by all its viewers."""
         with self._lock:
-            return self._live.setdefault(run.id, LiveRun(run.source, run.plan, run.case_name))
+            return self._live.setdefault(run.id, LiveRun(run.source, run.plan, run.case_name, scored=run.scored))
 
     def open(self, run_id: str) -> OpenRun:
         """Raises KeyError for a run that is not listed, EvalwrightError for one that cannot be read."""

@@ -10,7 +10,7 @@ from evalwright.model.cell import cell_key
 from evalwright.run.start import run_suite
 from run.suites import suite
 from viewer.browser.pages import IN_CHROMIUM, violations
-from viewer.runs import ATTACK, made_run, with_long_names
+from viewer.runs import ATTACK, made_run, scored_run, with_long_names
 
 pytestmark = IN_CHROMIUM
 
@@ -142,3 +142,19 @@ def test_attacks_stay_text_also_from_files(visit, runs, tmp_path):
     page.get_by_role("rowheader").get_by_role("link").click()
     assert page.get_by_role("heading", level=1).inner_text() == f"attack {ATTACK}"
     assert page.evaluate("window.__xss") is None
+
+
+def test_the_filter_says_of_scores_what_the_pages_say(visit, tmp_path):
+    from playwright.sync_api import expect
+
+    with ThreadPoolExecutor() as apart:
+        run = apart.submit(scored_run, tmp_path).result()
+    write_pages([run], tmp_path / "pages", "all", None, 100)
+    page = visit("/")
+    page.goto((tmp_path / "pages" / "runs" / run.name / "index.html").as_uri())
+    rows = page.get_by_role("table", name="Cells").get_by_role("row")
+    expect(rows).to_have_count(3)
+    written = rows.nth(2).inner_text()
+    page.get_by_role("checkbox", name="Below 1").check()
+    expect(rows).to_have_count(2)
+    assert rows.nth(1).inner_text() == written

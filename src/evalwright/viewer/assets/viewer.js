@@ -370,7 +370,6 @@
   });
 
   // The filter of a bundle: over a script with data, as pages of files may not fetch. Rows are made by textContent.
-  const MARKS = { pass: "✓", fail: "✗", error: "!", skip: "–", borderline: "~" };
   const MOST = 200; // rows: more of them make a browser slow, and their pages are of the list without a filter
   let cells = null;
   /** @type {any} */ (window).evalwrightCells = (given) => { cells = given; restored(); };
@@ -397,7 +396,7 @@
     const words = String(data.get("q") || "").toLowerCase().split(/\s+/).filter(Boolean);
     let found = cells.filter((cell) => {
       if (statuses.length && !statuses.includes(cell[4])) return false;
-      const text = [cell[1], cell[4], cell[5], cell[9]].join(" ").toLowerCase();
+      const text = [cell[1], cell[4], cell[5], cell[10]].join(" ").toLowerCase();
       return words.every((word) => text.includes(word));
     });
     const column = { latency: 7, cost: 8 }[sort];
@@ -413,14 +412,17 @@
         if (place) place.textContent = text;
       };
       const status = one('[data-label="Status"]', row), word = document.createElement("span");
-      word.className = "status " + (cell[4] in MARKS ? cell[4] : "none");
-      word.textContent = cell[4] ? `${MARKS[cell[4]] || "…"} ${cell[4][0].toUpperCase()}${cell[4].slice(1)}` : "No verdict";
+      const known = all("[name=status]", form).find((box) => box.value === cell[4]);
+      word.className = "status " + (known ? known.dataset.style : "none");
+      word.textContent = known ? `${known.dataset.mark} ${known.parentElement.textContent.trim()}` : "… No verdict";
       status.append(word);
       const link = one("a", row);
       link.textContent = short(cell[1]);
       link.href = form.dataset.cells.replace("KEY", cell[0]);
-      put("Variant", short(cell[2])); put("Trial", cell[3] + 1); put("Failed", few(cell[5].split("\n"))); put("Answer", cell[6]);
+      put("Variant", short(cell[2])); put("Trial", cell[3] + 1); put("Answer", cell[6]);
+      for (const label of ["Failed", "Below 1"]) put(label, few(cell[5].split("\n")));
       put("Latency", cell[7] == null ? "" : `${Math.round(cell[7])} ms`); put("Cost", cell[8] == null ? "" : `$${+cell[8].toPrecision(3)}`);
+      put("Score", cell[9] == null ? "" : +cell[9].toPrecision(3));
       return row;
     }));
   }

@@ -50,6 +50,10 @@ class ShownRun(Protocol):
     def plan(self) -> Plan: ...
 
     @property
+    def scored(self) -> bool:
+        """Whether its suite has only scores: then nothing passed or failed."""
+
+    @property
     def problem(self) -> str | None:
         """Why there is no table."""
 

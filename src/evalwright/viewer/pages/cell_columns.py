@@ -45,12 +45,16 @@ class ColumnChoice(NamedTuple):
     is_usual: bool
 
 
-def column_choices(table: CellTable, chosen: Filter, *, several: bool, trials: bool) -> list[ColumnChoice]:
-    """The columns to choose from. Those of variants and trials are usual only where there are several."""
-    usual = {"failed", "answer", "latency", "cost", *(["variant"] * several), *(["trial"] * trials)}
+def column_choices(
+    table: CellTable, chosen: Filter, *, several: bool, trials: bool, scored: bool
+) -> list[ColumnChoice]:
+    """The columns to choose from. Those of variants and trials are usual only where there are several, that of scores
+    where nothing passes or fails."""
+    usual = {"failed", "answer", "latency", "cost"}
+    usual |= {name for name, shown in (("variant", several), ("trial", trials), ("score", scored)) if shown}
     known = [
         ColumnChoice("input", "Input", is_usual=False),
-        *(ColumnChoice(name, title, name in usual) for name, (title, *_) in _COLUMNS.items()),
+        *(ColumnChoice(name, _titles(name, scored)[0], name in usual) for name in _COLUMNS),
     ]
     tags = [ColumnChoice("tags", "Tags", is_usual=False)] if table.values("tag") or "tags" in chosen.columns else []
     keys = [f"{METADATA}{key}" for key in table.values("metadata")[:_METADATA_CHOICES]]
@@ -59,13 +63,13 @@ def column_choices(table: CellTable, chosen: Filter, *, several: bool, trials: b
 
 
 def shown_columns(
-    table: CellTable, rows: Sequence[CellRow], chosen: Filter, choices: Iterable[ColumnChoice]
+    table: CellTable, rows: Sequence[CellRow], chosen: Filter, choices: Iterable[ColumnChoice], *, scored: bool
 ) -> list[CellColumn]:
     """The columns of these rows, in the order of the choices."""
     shown = [
         choice.name for choice in choices if (choice.name in chosen.columns if chosen.columns else choice.is_usual)
     ]
-    return [_column(name, table, rows, chosen.words) for name in shown]
+    return [_column(name, table, rows, chosen.words, scored) for name in shown]
 
 
 def names_of_cells(chosen: Filter) -> Callable[[CellRow], list[Piece]]:
@@ -73,7 +77,12 @@ def names_of_cells(chosen: Filter) -> Callable[[CellRow], list[Piece]]:
     return lambda row: _found_pieces(short_name(row.case_key), chosen.words)
 
 
-def _column(name: str, table: CellTable, rows: Sequence[CellRow], words: Sequence[str]) -> CellColumn:
+def _titles(name: str, scored: bool) -> tuple[str, str]:
+    """The title and the label of a column; in a suite that has only scores, no evaluator failed."""
+    return ("Evaluators below 1", "Below 1") if scored and name == "failed" else _COLUMNS[name][:2]
+
+
+def _column(name: str, table: CellTable, rows: Sequence[CellRow], words: Sequence[str], scored: bool) -> CellColumn:
     if name == "answer":
         quotes = _quotes(table, rows, words)
         title, label, style, _ = _COLUMNS[name]
@@ -84,8 +93,8 @@ def _column(name: str, table: CellTable, rows: Sequence[CellRow], words: Sequenc
             lambda row: quotes.get(row.number, []),
         )
     if name in _COLUMNS:
-        title, label, style, text = _COLUMNS[name]
-        return CellColumn(name, title, label, style, lambda row: [Piece(text(row), "")])
+        *_, style, text = _COLUMNS[name]
+        return CellColumn(name, *_titles(name, scored), style, lambda row: [Piece(text(row), "")])
     positions = sorted({row.position for row in rows})
     if name == "input":
         inputs = table.inputs_of(positions)

@@ -15,7 +15,7 @@ from evalwright.viewer.pages.known_values import check_values
 from evalwright.viewer.pages.runs import runs_before
 from evalwright.viewer.pairing import CHANGES, PairedRuns, Pairings
 from evalwright.viewer.query import page_start, single_values, unknown_key, unknown_value, whole_number
-from evalwright.viewer.schema import STATUSES
+from evalwright.viewer.schema import SCORED_STATUSES, STATUSES
 from evalwright.viewer.shelf import OpenRun, Shelf
 
 __all__ = [
@@ -193,7 +193,7 @@ def compare_context(found: Sides, paired: PairedRuns, listed: ListedPairs) -> di
         "total": sum(counts.values()),
         "listed": listed,
         "choices": {name: _choices(found, name) for name in ("evaluator", "tag", "error")},
-        "statuses": STATUSES,
+        "statuses": SCORED_STATUSES if found.b.scored else STATUSES,
         "slices": [] if decision is None else [part for part in decision.slices if part.key == "tag"],
         "reasons": [] if decision is None else decision.clusters,
         "points": numbers.points,

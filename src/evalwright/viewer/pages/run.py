@@ -28,7 +28,7 @@ from evalwright.viewer.pages.gates import gate_context
 from evalwright.viewer.pages.known_values import check_values
 from evalwright.viewer.pages.runs import state_of
 from evalwright.viewer.query import page_start
-from evalwright.viewer.schema import STATUSES
+from evalwright.viewer.schema import SCORED_STATUSES, STATUSES
 from evalwright.viewer.shelf import OpenRun
 from evalwright.viewer.table import CellTable
 
@@ -124,7 +124,7 @@ def run_context(run: OpenRun, chosen: Filter, links: Links, progress: Progress |
             lambda variant, case: links.trials(run.id, case, variant.name),
         ),
         "trials": table_of(TRIAL_COLUMNS, list(trial_rows(summary.variants))),
-        "failures_title": failures_title(summary.scored is True),
+        "failures_title": failures_title(run.scored),
         "chosen": chosen,
         "indexing": None if table is not None else run.indexing,
         "warnings": list(dict.fromkeys([*summary.warnings, *(f"cannot be read: {note}" for note in run.unread)])),
@@ -144,7 +144,7 @@ def _nothing() -> dict[str, Any]:
 
 def _cells(run: OpenRun, table: CellTable, chosen: Filter) -> dict[str, Any]:
     choices = {
-        "status": STATUSES,
+        "status": SCORED_STATUSES if run.scored else STATUSES,
         "sort": SORTS,
         "group": GROUPS,
         **{name: table.values(name) for name in ("evaluator", "tag", "variant", "error", "metadata")},
@@ -160,7 +160,7 @@ def _cells(run: OpenRun, table: CellTable, chosen: Filter) -> dict[str, Any]:
     grouped = chosen.group != "none"
     several = len(choices["variant"]) > 1
     of_trials = any(planned > 1 for planned in run.plan.trials_by_variant.values())
-    boxes = column_choices(table, chosen, several=several, trials=of_trials)
+    boxes = column_choices(table, chosen, several=several, trials=of_trials, scored=run.scored)
     if {box.name for box in boxes if box.is_usual} == set(chosen.columns):
         chosen = replace(chosen, columns=())
     rows = [] if grouped else table.rows(chosen, PAGE)
@@ -168,7 +168,7 @@ def _cells(run: OpenRun, table: CellTable, chosen: Filter) -> dict[str, Any]:
     listed = [*rows, *(row for group in groups for row in group.rows)]
     return {
         "chosen": chosen,
-        "columns": shown_columns(table, listed, chosen, boxes),
+        "columns": shown_columns(table, listed, chosen, boxes, scored=run.scored),
         "boxes": boxes,
         "metadata": _metadata(table, chosen),
         "name_of": names_of_cells(chosen),

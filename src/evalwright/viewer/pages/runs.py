@@ -38,6 +38,8 @@ class RunRow(NamedTuple):
     state: str
     change: RunChange | None = None
     is_baseline: bool = False
+    scored: bool = False
+    """Whether its suite has only scores, and so no pass rate."""
 
     @property
     def best(self) -> VariantRate | None:
@@ -127,7 +129,9 @@ def _compared_row(
 
 
 def _rates(summary: RunSummary) -> list[VariantRate]:
-    """The best first."""
+    """The best first; none of a run that has only scores."""
+    if summary.scored is True:
+        return []
     rated = [
         VariantRate(v.name, v.pass_rate, v.pass_rate_ci95)
         for v in summary.variants
@@ -155,6 +159,7 @@ def run_row(summary: RunSummary, source: RunSource, ids: Collection[str] = ()) -
         sum(costs) if costs else None,
         (summary.finished_at - summary.started_at).total_seconds() * 1000,
         state_of(source, summary),
+        scored=summary.scored is True,
     )
 
 
