@@ -6,20 +6,9 @@ from collections.abc import Sequence
 from textwrap import wrap
 
 from evalwright.decisions.sides import PASS_RATE
-from evalwright.errors import counted, money
+from evalwright.errors import counted
 from evalwright.model.calibration import REFUSALS
-from evalwright.model.decision import (
-    ALL_LOOKED_AT,
-    BETTING,
-    PARTIAL,
-    UNREAD,
-    Decision,
-    ErrorPart,
-    FailureCluster,
-    GuardPart,
-    SideRate,
-    SlicePart,
-)
+from evalwright.model.decision import Decision, FailureCluster, GuardPart, SideRate, SlicePart
 from evalwright.reports import numbers
 from evalwright.reports.decision_words import (
     WORDS,
@@ -31,10 +20,10 @@ from evalwright.reports.decision_words import (
     with_ends,
 )
 from evalwright.reports.intervals import ForestRow, interval_line
+from evalwright.reports.next_step import next_step
 from evalwright.reports.text import Paint, one_line, shortened
 
 __all__ = ["decision_lines", "forest_of", "reason_lines"]
-
 
 _STYLES = {"ship": "pass", "dont": "fail", "undecided": "borderline"}
 _SHOWN = 3
@@ -63,7 +52,9 @@ def decision_lines(
     title = _wrapped_lines(_title(decision), columns) if titled else []
     warnings = [row for line in decision.warnings for row in _wrapped_lines(f"warning: {one_line(line)}", columns)]
     head = [*_head(decision, paint, columns), *_sides(decision, runs, columns)]
-    return [*title, *head, *body, *warnings, *_next(decision, columns)]
+    step = next_step(decision)
+    onward = [] if step is None else _wrapped_lines(f"next: {step}", columns)
+    return [*title, *head, *body, *warnings, *onward]
 
 
 def _sides(decision: Decision, runs: tuple[str, str] | None, columns: int) -> list[str]:
@@ -317,44 +308,3 @@ def _title(decision: Decision) -> str:
     claim_text = f"not worse than −{amount(decision.margin, decision.metric)}" if decision.margin else "better"
     claim_text = "better" if decision.better else claim_text
     return f"{one_line(decision.variant_a, 30)} → {one_line(decision.variant_b, 30)}: {metric}{claim_text}"
-
-
-def _next(decision: Decision, columns: int) -> list[str]:
-    if decision.verdict == "undecided" and PARTIAL in decision.errors.missing:
-        return _wrapped_lines("next: the cells that were not run: evalwright resume RUN", columns)
-    needed = decision.next
-    if needed is None:
-        return _wrapped_lines(f"next: {_otherwise(decision)}", columns) if decision.verdict == "undecided" else []
-    trials = f" × {needed.trials}" if needed.trials > 1 else ""
-    cost = "" if needed.cost_usd is None else f", {money(needed.cost_usd)} more"
-    holds = bare(decision.difference, decision.metric)
-    about = f"about {needed.cases:,} cases{trials}"
-    return _wrapped_lines(f'next: {about} for "{needed.claim}" at 80 % if {holds} holds{cost}', columns)
-
-
-def _otherwise(decision: Decision) -> str:
-    """What to do if no number of cases like these would decide."""
-    if not decision.n:
-        return "run the same cases on both sides, until both have verdicts"
-    for name, sentence in (
-        ("errors", f"trials with errors again: {_again(decision.errors)}"),
-        ("judge", "labels of more answers of both runs (evalwright calibrate), or a better judge"),
-        ("units", "cases of more groups: all of these are one group"),
-        (UNREAD, "repair the damaged records, or run their cells again"),
-        ("guard", "measure what the open guard needs on both sides, or choose another limit"),
-    ):
-        if name in decision.reasons:
-            return sentence
-    if ALL_LOOKED_AT in decision.reasons:
-        return "a suite of more cases"
-    if decision.method == BETTING:
-        return "units that were not looked at yet (a higher --max-cases or --max-cost), else a suite of more cases"
-    return "no number of cases would show it if the difference stays: it is as good as the limit"
-
-
-def _again(errors: ErrorPart) -> str:
-    """The commands that give these trials a verdict."""
-    target, evaluator = errors.a.target + errors.b.target, errors.a.evaluator + errors.b.evaluator
-    parts = [f"evalwright retry RUN, {target:,} of the system"] if target else []
-    parts += [f"evalwright re-evaluate RUN, {evaluator:,} of evaluators"] if evaluator else []
-    return "; ".join(parts)

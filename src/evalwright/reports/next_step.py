@@ -1,0 +1,51 @@
+"""What to do after a decision that leaves something open."""
+
+from __future__ import annotations
+
+from evalwright.errors import money
+from evalwright.model.decision import ALL_LOOKED_AT, BETTING, PARTIAL, UNREAD, Decision, ErrorPart
+from evalwright.reports.decision_words import bare
+
+__all__ = ["next_step"]
+
+
+def next_step(decision: Decision) -> str | None:
+    """The next step in a sentence; None if the decision needs none."""
+    undecided = decision.verdict == "undecided"
+    if undecided and PARTIAL in decision.errors.missing:
+        return "the cells that were not run: evalwright resume RUN"
+    needed = decision.next
+    if needed is None:
+        return _other_step(decision) if undecided else None
+    trials = f" × {needed.trials}" if needed.trials > 1 else ""
+    cost = "" if needed.cost_usd is None else f", {money(needed.cost_usd)} more"
+    difference = bare(decision.difference, decision.metric)
+    return f'about {needed.cases:,} cases{trials} for "{needed.claim}" at 80 % if {difference} holds{cost}'
+
+
+def _other_step(decision: Decision) -> str:
+    """What to do if no number of cases like these would decide."""
+    if not decision.n:
+        return "run the same cases on both sides, until both have verdicts"
+    for name, sentence in (
+        ("errors", f"trials with errors again: {_again(decision.errors)}"),
+        ("judge", "labels of more answers of both runs (evalwright calibrate), or a better judge"),
+        ("units", "cases of more groups: all of these are one group"),
+        (UNREAD, "repair the damaged records, or run their cells again"),
+        ("guard", "measure what the open guard needs on both sides, or choose another limit"),
+    ):
+        if name in decision.reasons:
+            return sentence
+    if ALL_LOOKED_AT in decision.reasons:
+        return "a suite of more cases"
+    if decision.method == BETTING:
+        return "units that were not looked at yet (a higher --max-cases or --max-cost), else a suite of more cases"
+    return "no number of cases would show it if the difference stays: it is as good as the limit"
+
+
+def _again(errors: ErrorPart) -> str:
+    """The commands that give these trials a verdict."""
+    target, evaluator = errors.a.target + errors.b.target, errors.a.evaluator + errors.b.evaluator
+    parts = [f"evalwright retry RUN, {target:,} of the system"] if target else []
+    parts += [f"evalwright re-evaluate RUN, {evaluator:,} of evaluators"] if evaluator else []
+    return "; ".join(parts)
