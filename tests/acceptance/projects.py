@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -104,3 +105,13 @@ def project(folder: Path, do: dict[str, str | dict[str, str]], text: str = EVAL)
 def rows(run: Path, name: str) -> list[dict[str, Any]]:
     """The records in a file of a run folder."""
     return [json.loads(line) for line in (run / name).read_text().splitlines()]
+
+
+def run_of(made: Project, name: str) -> Path:
+    return next((made.folder / name).iterdir())
+
+
+def outputs(path: Path) -> dict[str, str]:
+    """Outputs of a step as the runner reads them."""
+    found = re.findall(r"^(\w+)<<(\S+)\n(.*?)\n\2\n", path.read_text(), re.MULTILINE | re.DOTALL)
+    return {name: value for name, _, value in found}

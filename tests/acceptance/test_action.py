@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from acceptance.projects import project
-from acceptance.test_ci_reports import outputs
+from acceptance.projects import outputs, project
 
 ACTION = Path(__file__).parents[2] / "action.yml"
 DOCUMENT: dict[str, Any] = yaml.safe_load(ACTION.read_text())

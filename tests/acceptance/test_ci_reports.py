@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.projects import EVAL, Project, project
+from acceptance.projects import EVAL, Project, outputs, project
 from evalwright.model.cell import cell_key
 
 CASES = {f"c{i}": "thanks" for i in range(14)}
@@ -29,12 +29,6 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Path, Path]:
         "    return {'final_answer': ANSWERS.get(case['id'], case['input']['after'])}\n"
     )
     return made, before, made.run("--out", "b")
-
-
-def outputs(path: Path) -> dict[str, str]:
-    """Outputs of a step as the runner reads them."""
-    found = re.findall(r"^(\w+)<<(\S+)\n(.*?)\n\2\n", path.read_text(), re.MULTILINE | re.DOTALL)
-    return {name: value for name, _, value in found}
 
 
 def test_a_comment_begins_with_the_decision_and_shows_the_worst_answers(two: tuple[Project, Path, Path]) -> None:

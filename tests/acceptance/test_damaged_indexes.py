@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.projects import AGENT, EVAL, Project, project
+from acceptance.projects import AGENT, EVAL, Project, project, run_of
 
 CASES = 250
 COMMANDS = {
@@ -48,10 +48,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Project:
         suite = project(folder, {f"c{n}": "no" if n % failing == 0 else "thanks" for n in range(CASES)})
         suite.run("--out", name)
     return suite
-
-
-def run_of(made: Project, name: str) -> Path:
-    return next((made.folder / name).iterdir())
 
 
 @pytest.fixture(scope="module")

@@ -174,6 +174,10 @@ def test_functions_fit_on_a_screen():
     assert long == []
 
 
+def test_modules_can_be_read_in_one_sitting():
+    assert [name for path, name in modules() if path.read_text().count("\n") > 350] == []
+
+
 def public_modules():
     return [
         module.name

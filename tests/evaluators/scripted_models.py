@@ -20,7 +20,7 @@ from evalwright.model.snapshot import Case, Expected
 from evalwright.model.trace import Output, Trace
 from evalwright.session import Session
 
-__all__ = ["Scripted", "case", "fails", "judged", "problems", "says", "trace"]
+__all__ = ["Scripted", "case", "fails", "holds", "judged", "problems", "says", "trace"]
 
 
 def says(text: Any = "", tokens: tuple[int | None, int | None] = (100, 10), **fields: Any) -> ChatReply:
@@ -113,3 +113,8 @@ def problems(kind: str, config: dict[str, Any]) -> dict[str, str]:
     with pytest.raises(InputError) as caught:
         build_evaluator(kind, config)
     return {problem.key: problem.message for problem in caught.value.problems}
+
+
+def holds(*passed: Any, **more: Any) -> ChatReply:
+    items = [{"text": "t", "passed": held, "reason": f"r{i}"} for i, held in enumerate(passed)]
+    return says({"assertions": items, **more})

@@ -8,7 +8,7 @@ import pytest
 from evalwright.errors import InputError
 from evalwright.importers.detection import detected
 from evalwright.importers.file_heads import head_of
-from importers.test_platforms import OBSERVATIONS, observation
+from importers.platforms import OBSERVATIONS, observation
 from importers.transcripts import imported, written
 
 ASKED = "Where is order 7?"

@@ -7,8 +7,8 @@ import pytest
 
 from evalwright.importers.detection import detected
 from evalwright.importers.file_heads import head_of
+from importers.platforms import langsmith, lc, mlflow_span, row
 from importers.spans import START, exported, span
-from importers.test_platforms import langsmith, lc, mlflow_span, row
 from importers.transcripts import imported, spoken, written
 
 ASKED = "Where is order 7?"

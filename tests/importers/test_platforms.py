@@ -1,34 +1,12 @@
 """Traces that platforms export: Langfuse, LangSmith, MLflow and Braintrust."""
 
 import json
-from base64 import b64encode
 
 import pytest
 
 from evalwright.errors import InputError
-from evalwright.importers.detection import detected
-from evalwright.importers.file_heads import head_of
+from importers.platforms import ASKED, CALL, OBSERVATIONS, langsmith, lc, observation
 from importers.transcripts import imported, written
-
-AT = "2026-03-04T09:00:{:02}Z"
-ASKED = [{"role": "user", "content": "Where is order 7?"}]
-CALL = {"id": "c1", "type": "function", "function": {"name": "track", "arguments": '{"order": 7}'}}
-
-
-def observation(id: str, kind: str, parent: str | None, start: int, end: int, **more: object) -> dict[str, object]:
-    named = {"id": id, "traceId": "t", "type": kind, "name": id, "parentObservationId": parent}
-    return {**named, "startTime": AT.format(start), "endTime": AT.format(end), **more}
-
-
-OBSERVATIONS = [
-    observation("agent", "SPAN", None, 0, 4, output="In Bonn"),
-    observation(
-        "model", "GENERATION", "agent", 1, 2, model="gpt-4o-mini", input=ASKED,
-        output={"role": "assistant", "content": None, "tool_calls": [CALL]},
-        usageDetails={"input": 10, "input_cached_tokens": 5, "output": 3, "total": 18}, costDetails={"total": 0.01},
-    ),
-    observation("track", "TOOL", "agent", 2, 3, input={"order": 7}, output={"place": "Bonn"}),
-]  # fmt: skip
 
 
 def test_the_newer_api_of_langfuse_gives_messages_as_text(tmp_path):
@@ -87,15 +65,6 @@ def test_usage_of_langfuse_in_another_unit_is_no_number_of_tokens_and_told(tmp_p
     metrics = case["embedded_trace"]["metrics"]
     assert (metrics["token_input"], metrics["cost_usd"]) == (None, 0.5)
     assert done.notes[0] == "lost: line 1: usage: expected the unit TOKENS, found the string 'CHARACTERS'"
-
-
-def langsmith(id: str, kind: str, parent: str | None, start: int, end: int, **more: object) -> dict[str, object]:
-    named = {"id": id, "trace_id": "t", "run_type": kind, "name": id, "parent_run_id": parent}
-    return {**named, "start_time": AT.format(start), "end_time": AT.format(end), "inputs": {}, "outputs": {}, **more}
-
-
-def lc(kind: str, **fields: object) -> dict[str, object]:
-    return {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", kind], "kwargs": fields}
 
 
 RUNS = [
@@ -250,162 +219,3 @@ def test_feedback_on_runs_is_kept_as_recorded_and_by_name(tmp_path):
         {"name": "tone", "passed": None, "score": None, "reason": None, "number": 3, "labels": {"rude": 2, "kind": 1}},
         {"name": "short", "passed": None, "score": 1, "reason": None, "number": 1, "span": "model"},
     ]
-
-
-def mlflow_span(id: bytes, parent: bytes | None, name: str, kind: str, at: int, **more: object) -> dict[str, object]:
-    """A span as MLflow 3 writes it: ids in base64, and each attribute as JSON text."""
-    start = 1_795_940_404_000_000_000 + at * 10**6
-    attributes = {"mlflow.spanType": kind, **{f"mlflow.{key}": value for key, value in more.items()}}
-    return {
-        "trace_id": b64encode(b"t" * 16).decode(), "span_id": b64encode(id * 8).decode(),
-        "parent_span_id": parent and b64encode(parent * 8).decode(), "name": name, "start_time_unix_nano": start,
-        "end_time_unix_nano": start + 10**6, "events": [], "status": {"code": "STATUS_CODE_OK", "message": ""},
-        "attributes": {**{key: json.dumps(value) for key, value in attributes.items()}, "step": "4"}, "links": [],
-    }  # fmt: skip
-
-
-CHAT = {
-    "spanInputs": {"model": "gpt-4o", "messages": ASKED},
-    "spanOutputs": {"choices": [{"message": {"role": "assistant", "content": None, "tool_calls": [CALL]}}]},
-    "llm.model": "gpt-4o", "llm.cost": {"input_cost": 0.1, "output_cost": 0.2, "total_cost": 0.3},
-}  # fmt: skip
-USED = {"chat.tokenUsage": {"input_tokens": 10, "output_tokens": 4, "total_tokens": 14, "cache_read_input_tokens": 6}}
-MLFLOW = [
-    mlflow_span(b"a", None, "agent", "AGENT", 0, spanInputs={"q": "Where is order 7?"}, spanOutputs="In Bonn", **USED),
-    mlflow_span(b"b", b"a", "chat", "CHAT_MODEL", 1, **CHAT, **USED),
-    mlflow_span(b"c", b"a", "track", "TOOL", 2, spanInputs={"order": 7}, spanOutputs={"place": "Bonn"}),
-]
-ASSESSED = [
-    {"assessment_name": "right", "feedback": {"value": True}, "rationale": "fine", "source": {"source_type": "HUMAN"}},
-    {"assessment_name": "right", "feedback": {"value": False}, "valid": False},
-    {"assessment_name": "tone", "feedback": {"value": "warm"}, "span_id": (b"b" * 8).hex()},
-    {"assessment_name": "answer", "expectation": {"value": "Bonn"}},
-    {"assessment_name": "all", "expectation": {"serialized_value": {"value": "[1]"}}},
-    {"assessment_name": "issue"},
-]
-
-
-def test_traces_of_mlflow_keep_their_calls_usage_and_feedback(tmp_path):
-    info = {"trace_id": "tr-7", "assessments": ASSESSED, "tags": {"tier": "gold", "mlflow.x": "y"},
-            "trace_metadata": {"mlflow.trace.session": "s"}}  # fmt: skip
-    path = written(tmp_path / "traces.jsonl", [{"info": info, "data": {"spans": MLFLOW}}])
-    assert detected(head_of(path)) == "mlflow"
-    result, [case] = imported(tmp_path, "mlflow", path)
-    assert result.notes == ["lost: line 1: 1 assessment without feedback and expectation"]
-    assert case["expected"] == {"facts": {"answer": "Bonn", "all": [1]}}
-    trace = case["embedded_trace"]
-    assert [(message["role"], message["content"]) for message in trace["messages"]] == [
-        ("user", "Where is order 7?"), ("assistant", None),
-    ]  # fmt: skip
-    assert [(call["name"], call["arguments"]) for call in trace["tool_calls"]] == [("track", {"order": 7})]
-    assert (trace["output"]["final_answer"], trace["tool_results"][0]["content"]) == ("In Bonn", {"place": "Bonn"})
-    metrics = trace["metrics"]
-    assert (metrics["token_input"], metrics["token_output"], metrics["cost_usd"]) == (10, 4, 0.3)
-    assert metrics["custom"] == {"cache_read_tokens": 6, "right": 1.0}
-    assert [(score["name"], score["passed"], score.get("label")) for score in trace["extra"]["recorded_scores"]] == [
-        ("right", True, None), ("tone", None, "warm"),
-    ]  # fmt: skip
-    assert [(span["kind"], span["attributes"]["step"]) for span in trace["spans"]] == [
-        ("agent", "4"), ("llm", "4"), ("tool", "4"),
-    ]  # fmt: skip
-    assert case["metadata"] == {"session.id": "s", "tier": "gold"}
-
-
-TOTAL = {"mlflow.trace.tokenUsage": json.dumps(USED["chat.tokenUsage"]), "mlflow.trace.cost": '{"total_cost": 0.5}'}
-
-
-@pytest.mark.parametrize(
-    ("kind", "used", "tokens", "dollars"),
-    [
-        ("AGENT", USED, 10, None),
-        ("AGENT", {}, 10, 0.5),
-        ("CHAT_MODEL", {"chat.tokenUsage": {"input_tokens": 7}}, 7, 0.5),
-    ],
-)
-def test_mlflow_may_count_tokens_in_a_model_an_agent_or_the_whole_trace(tmp_path, kind, used, tokens, dollars):
-    info = {} if dollars is None else {"trace_metadata": TOTAL}
-    spans = [mlflow_span(b"a", None, "shop", "CHAIN", 0), mlflow_span(b"b", b"a", "inner", kind, 1, **used)]
-    record = {"info": info, "data": {"spans": spans}}
-    _, [case] = imported(tmp_path, "mlflow", written(tmp_path / "traces.jsonl", [record]))
-    metrics = case["embedded_trace"]["metrics"]
-    assert (metrics["token_input"], metrics["cost_usd"]) == (tokens, dollars)
-
-
-@pytest.mark.parametrize("key", ["state", "status"])
-def test_a_trace_of_mlflow_that_its_application_called_failed_is_an_error(tmp_path, key):
-    record = {"info": {key: "ERROR"}, "data": {"spans": MLFLOW}}
-    _, [case] = imported(tmp_path, "mlflow", written(tmp_path / "traces.jsonl", [record]))
-    assert case["embedded_trace"]["error"]["message"] == "the state of the trace is ERROR"
-
-
-def test_a_trace_of_mlflow_2_that_failed_is_an_error(tmp_path):
-    failed = {
-        "name": "bad", "context": {"span_id": "0x1f", "trace_id": "0x2f"}, "parent_id": None,
-        "start_time": 1_795_940_404_000_000_000, "end_time": 1_795_940_404_500_000_000, "status_code": "ERROR",
-        "status_message": "", "attributes": {"mlflow.spanType": '"CHAIN"', "mlflow.spanInputs": '{"x": 1}'},
-        "events": [{"name": "exception", "attributes": {"exception.type": "ValueError", "exception.message": "boom"}}],
-    }  # fmt: skip
-    document = tmp_path / "traces.json"
-    document.write_text(json.dumps({"spans": [failed, 5], "request": "{}", "response": None}))
-    result, [case] = imported(tmp_path, "mlflow", document)
-    assert "1 of 2 spans are no objects" in str(result.notes)
-    assert detected(head_of(document)) == "mlflow"
-    trace = case["embedded_trace"]
-    assert (case["id"], trace["error"]["message"], trace["latency_ms"]) == ("2f", "ValueError: boom", 500)
-
-
-def row(id: str, kind: str, parent: str | None, start: float, end: float, **more: object) -> dict[str, object]:
-    """A span as Braintrust's SDK logs it."""
-    metrics = {"start": 1772614800 + start, "end": 1772614800 + end, **more.pop("metrics", {})}
-    about = {"type": kind, "name": id, **({"purpose": "scorer"} if kind == "score" else {})}
-    parents = [parent] if parent else None
-    return {"id": f"row-{id}", "span_id": id, "root_span_id": "r", "span_parents": parents, "span_attributes": about,
-            "metrics": metrics, "created": AT.format(0), "experiment_id": "e", **more}  # fmt: skip
-
-
-REPLY = [{"finish_reason": "tool_calls", "index": 0, "message": {"role": "assistant", "tool_calls": [CALL]}}]
-COUNTED = {"prompt_tokens": 10, "completion_tokens": 5, "tokens": 15, "prompt_cached_tokens": 4, "estimated_cost": 0.5}
-EXPERIMENT = [
-    row("case", "eval", None, 0, 60, input="Where is order 7?", output="In Bonn", expected="Bonn", metadata={"k": 1}),
-    row("task", "task", "case", 0, 3, input="Where is order 7?", output="In Bonn"),
-    row("chat", "llm", "task", 1, 2, input=ASKED, output=REPLY, metadata={"model": "m"}, metrics=COUNTED),
-    row("track", "tool", "task", 2, 3, input={"order": 7}, output={"place": "Bonn"}),
-    row("exact", "score", "case", 3, 60, scores={"exact": 0.5}, metadata={"rationale": "nearly"}),
-    {**row("judge", "llm", "exact", 3, 60, metrics={"prompt_tokens": 900}), "span_attributes": {"purpose": "scorer"}},
-]
-
-
-@pytest.mark.parametrize("order", [1, -1])
-def test_a_case_of_braintrust_is_what_its_task_did_with_what_the_scorers_found(tmp_path, order):
-    path = written(tmp_path / "x.jsonl", [{"events": EXPERIMENT[::order], "cursor": None}])
-    assert detected(head_of(path)) == "braintrust"
-    _, (case,) = imported(tmp_path, "braintrust", path)
-    trace = case["embedded_trace"]
-    assert (case["input"], case["expected"]) == ({"user_message": "Where is order 7?"}, {"facts": {"expected": "Bonn"}})
-    assert (trace["output"]["final_answer"], trace["latency_ms"]) == ("In Bonn", 3000)
-    assert [(call["name"], call["id"], call["arguments"]) for call in trace["tool_calls"]] == [
-        ("track", "c1", {"order": 7})
-    ]
-    metrics = trace["metrics"]
-    assert (metrics["token_input"], metrics["token_output"], metrics["cost_usd"]) == (10, 5, 0.5)
-    assert metrics["custom"] == {"cache_read_tokens": 4, "exact": 0.5}
-    assert trace["extra"]["recorded_scores"] == [{"name": "exact", "passed": None, "score": 0.5, "reason": "nearly"}]
-    assert sorted(span["name"] for span in trace["spans"]) == ["chat", "task", "track"]
-    assert "warnings" not in trace["extra"]
-
-
-def test_a_task_of_braintrust_that_failed_is_an_error_with_its_last_line(tmp_path):
-    stack = "Traceback (most recent call last):\n  File x\nValueError: no order 7\n"
-    rows = [row("case", "eval", None, 0, 2, input="q", error=stack), row("task", "task", "case", 0, 1, error=stack)]
-    chat = row("chat", "llm", "task", 0, 1, input=ASKED, output=REPLY)
-    _, (case,) = imported(tmp_path, "braintrust", written(tmp_path / "x.jsonl", [*rows, chat]))
-    trace = case["embedded_trace"]
-    assert (trace["error"]["message"], trace["error"]["stack"]) == ("ValueError: no order 7", stack)
-    assert trace["output"]["final_answer"] is None
-
-
-def test_a_span_that_was_logged_to_braintrust_without_an_experiment_is_a_trace(tmp_path):
-    logged = row("answer", "function", None, 0, 1, input={"question": "q"}, output="a", scores={"liked": 1})
-    result, (case,) = imported(tmp_path, "braintrust", written(tmp_path / "x.jsonl", [logged, {"span_id": "s"}]))
-    assert case["embedded_trace"]["metrics"]["custom"] == {"liked": 1}
-    assert any("expected a span with a span_id and a root_span_id" in note for note in result.notes)

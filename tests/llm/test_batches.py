@@ -12,9 +12,9 @@ from evalwright.llm.choices import ModelChoices
 from evalwright.llm.models import LiveModels
 from evalwright.llm.retries import Rules
 from evalwright.model.chat import ChatMessage, ChatRequest
+from llm.clocks import Timeless
 from llm.models import Impatient
 from llm.providers import last_text, providing
-from llm.test_retries import Timeless
 
 OPENAI, CLAUDE = "gpt-4o-mini", "claude-haiku-4-5"
 

@@ -10,8 +10,8 @@ from evalwright.llm.failures import CallFailed
 from evalwright.llm.models import LiveModels
 from evalwright.llm.rates import Demand, Rates, exhausted_for
 from evalwright.llm.retries import Gate, Pace, Rules, retried
+from llm.clocks import Timeless
 from llm.models import request
-from llm.test_retries import Timeless
 from targets.loopback import reply, serving
 
 

@@ -10,24 +10,7 @@ import pytest
 from evalwright.llm.failures import CallFailed, failure_of, retry_after
 from evalwright.llm.retries import Gate, Pace, Rules, retried
 from evalwright.model.chat import ChatRequest, Waits
-
-
-class Timeless(asyncio.SelectorEventLoop):
-    """A loop whose clock jumps to whatever is waited for."""
-
-    def __init__(self):
-        super().__init__()
-        self.now = 0.0
-        select = self._selector.select
-
-        def jump(seconds):
-            self.now += seconds or 0.0
-            return select(0)
-
-        self._selector.select = jump
-
-    def time(self):
-        return self.now
+from llm.clocks import Timeless
 
 
 class Service:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from evalwright.model.decision import ChangedPart, Decision, ErrorCounts, ErrorPart, IdentityPart, SideRate
 from evalwright.model.plan import Plan, RunSettings, Variant
 from evalwright.model.result import CaseVerdict
 from evalwright.model.summary import (
@@ -64,3 +65,15 @@ def stored(*verdicts: CaseVerdict) -> MemoryRun:
 
 FAILED = a_verdict(case_id="c3", variant_name="new", status="fail", reasons=["says_hello: missing 'hello'"])
 ERRORED = a_verdict(case_id="c7", variant_name="old", status="error", error=TraceError("timeout", "no answer"))
+DECISION = Decision(
+    verdict="undecided",
+    variant_a="new",
+    variant_b="new",
+    difference=0.05,
+    ci=(-0.05, 0.15),
+    a=SideRate(0.75, (0.5, 0.9), 24),
+    b=SideRate(0.8, (0.5, 0.9), 23),
+    errors=ErrorPart(ErrorCounts(), ErrorCounts()),
+    changed=ChangedPart(),
+    identity=IdentityPart(),
+)

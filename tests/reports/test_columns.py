@@ -18,7 +18,6 @@ import pytest
 from evalwright.decisions.comparison import EvaluatorComparison, RunComparison, Side, VariantComparison
 from evalwright.decisions.drift import MeasureChange
 from evalwright.model.calibration import CalibrationReport, CorrectedRate, JudgeCalibration, Share
-from evalwright.model.decision import ChangedPart, Decision, ErrorCounts, ErrorPart, IdentityPart, SideRate
 from evalwright.model.summary import (
     ComparisonReport,
     EvaluatorRate,
@@ -36,7 +35,7 @@ from evalwright.reports.markdown import Markdown
 from evalwright.reports.terminal import run_lines
 from evalwright.reports.text import Paint
 from evalwright.viewer.document import HtmlDocument
-from reports.runs import plan, stored, summary, variant
+from reports.runs import DECISION, plan, stored, summary, variant
 
 ROOT = Path(__file__).parents[2]
 TABLES = {
@@ -105,18 +104,6 @@ FULL = summary(
     ],
     comparison=ComparisonReport("old", [DELTA]),
     named_metrics=[NamedMetric("tone", name, 34.5, 0.719, 48) for name in ("old", "new")],
-)
-DECISION = Decision(
-    verdict="undecided",
-    variant_a="new",
-    variant_b="new",
-    difference=0.05,
-    ci=(-0.05, 0.15),
-    a=SideRate(0.75, (0.5, 0.9), 24),
-    b=SideRate(0.8, (0.5, 0.9), 23),
-    errors=ErrorPart(ErrorCounts(), ErrorCounts()),
-    changed=ChangedPart(),
-    identity=IdentityPart(),
 )
 RUNS = RunComparison(
     "a",

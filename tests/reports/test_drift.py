@@ -8,8 +8,7 @@ from evalwright.decisions.comparison import EvaluatorComparison, Side
 from evalwright.decisions.drift import Drift, MeasureChange
 from evalwright.model.summary import ComparisonReport, VariantDelta
 from evalwright.reports.drift import drift_lines
-from reports.runs import HOSTILE
-from reports.test_columns import DECISION
+from reports.runs import DECISION, HOSTILE
 
 
 def test_every_change_of_a_rate_is_in_percentage_points() -> None:

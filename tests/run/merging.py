@@ -6,10 +6,13 @@ from contextlib import closing
 from pathlib import Path
 
 import msgspec
+import pytest
 import yaml
 
+from evalwright.errors import InputError
 from evalwright.model.plan import Shard
 from evalwright.model.suite import Suite
+from evalwright.run.merge import merge
 from evalwright.run.options import RunOptions
 from evalwright.run.start import run_suite
 from evalwright.stores.index.file import INDEX
@@ -78,3 +81,10 @@ def crash(folder: Path, dice: random.Random) -> None:
     (folder / "manifest.json").unlink()
     if dice.random() < 0.5:
         (folder / "summary.yaml").unlink()
+
+
+def refused(runs, out: Path, **options) -> str:
+    with pytest.raises(InputError) as error:
+        merge(runs, out, **options)
+    assert not out.exists()
+    return str(error.value)

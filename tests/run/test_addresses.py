@@ -1,10 +1,8 @@
 """Services with too much to do are called again when they say so; what they refuse is not asked again."""
 
 import asyncio
-import threading
-from contextlib import closing, contextmanager
+from contextlib import closing
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from time import monotonic
 from typing import ClassVar
 
@@ -13,7 +11,7 @@ import pytest
 
 from evalwright import registry
 from evalwright.errors import TargetError
-from evalwright.model.plan import EvaluatorSpec, Plan, RetryRule, RunSettings, Variant
+from evalwright.model.plan import Plan, RetryRule, RunSettings, Variant
 from evalwright.model.trace import Answer, Output, Trace, TraceError
 from evalwright.registry import load
 from evalwright.run.addresses import Address, addresses_of, requested_pause
@@ -24,9 +22,8 @@ from evalwright.run.resumption import resume
 from evalwright.run.start import run_suite
 from evalwright.run.stored_run import open_run
 from run.merging import sharded
+from run.services import SAYS_FINE, service
 from run.suites import suite
-
-SAYS_FINE = [EvaluatorSpec("fine", "contains_text", {"all_of": ["fine"]})]
 
 
 def error(status: int, seconds: float | None = None) -> TraceError:
@@ -103,34 +100,6 @@ def test_systems_of_one_address_share_it():
     variants[1] = msgspec.structs.replace(variants[1], pool="small")
     pooled = msgspec.structs.replace(plan, run=RunSettings(max_concurrency=8, pools={"small": 3}))
     assert asyncio.run(most_at_once(addresses_of(pooled, targets, None)["a"])) == 8 + 3
-
-
-@contextmanager
-def service(answers):
-    """Gives the n-th request the n-th answer, `(status, headers)`, and after the last one 200."""
-    times = []
-
-    class Service(BaseHTTPRequestHandler):
-        def do_POST(self):
-            self.rfile.read(int(self.headers["Content-Length"]))
-            times.append(monotonic())
-            status, headers = answers[len(times) - 1] if len(times) <= len(answers) else (200, {})
-            body = b'{"output": "fine"}'
-            self.send_response(status)
-            for name, value in {**headers, "Content-Length": str(len(body))}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *arguments):
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Service) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/x", times
-        finally:
-            server.shutdown()
 
 
 def ran(folder, url, cases=1, **settings):

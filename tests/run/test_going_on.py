@@ -14,13 +14,8 @@ from evalwright.run.resumption import resume, retry
 from evalwright.run.start import run_suite
 from evalwright.run.stored_run import open_run
 from evalwright.stores.local_files import LocalFiles
+from run.stored import cut
 from run.suites import SAYS_DONE, SAYS_LAST, suite
-
-
-def cut(path, records):
-    """Keep only the first records of a file and half of the next one."""
-    kept = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join(kept[:records]) + kept[records][: len(kept[records]) // 2])
 
 
 def rows(run_dir, kind, read):

@@ -22,9 +22,9 @@ from evalwright.run.start import run_suite
 from evalwright.testing import a_plan
 from llm.models import Impatient, openai, refused, request
 from run.leases import KINDS, address, ledger_at
+from run.services import SAYS_FINE, service
+from run.stored import cut
 from run.suites import suite
-from run.test_addresses import SAYS_FINE, service
-from run.test_going_on import cut
 from targets.loopback import serving
 
 COSTS = [{"cost_usd": 0.0}, {"cost_usd": 0.02}] * 5

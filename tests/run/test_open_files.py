@@ -5,7 +5,6 @@ import errno
 import os
 import resource
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
@@ -18,19 +17,10 @@ from evalwright.run.limits import new_loop
 from evalwright.run.start import run_suite
 from evalwright.run.stored_run import open_run
 from evalwright.session.open_files import has_run_out, room_for
+from open_files import files
 from run.suites import suite
 
 SAYS = EvaluatorSpec("says", "contains_text", {"all_of": ["answer"]})
-
-
-@contextmanager
-def files(count):
-    before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (count, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 def open_now():

@@ -11,13 +11,15 @@ from typing import Any
 import psycopg
 
 from evalwright.files.masker import Masker
-from evalwright.model.protocols import Store
+from evalwright.model.artifact import FileManifest, FilesystemArtifact, FilesystemDiff
+from evalwright.model.protocols import RunWriter, Store
 from evalwright.stores.local_files import LocalFiles
 from evalwright.stores.postgres import postgres
 from evalwright.stores.sqlite import Sqlite
+from evalwright.testing import a_case, a_plan, a_result, a_trace, a_verdict
 from postgres_server import fresh_schema, server_dsn
 
-__all__ = ["KINDS", "Kept"]
+__all__ = ["KINDS", "Kept", "an_artifact", "append_cell", "filled"]
 
 KINDS = ("local_files", "sqlite", "postgres")
 
@@ -69,3 +71,26 @@ class Kept:
         for path in self.folder.rglob("*"):
             if path.is_file():
                 yield path.read_bytes()
+
+
+def filled(kept: Kept, cells: int = 3, masker: Masker | None = None) -> str:
+    """A stored run with some cells; its id."""
+    writer = kept.store(masker).create(a_plan(), [a_case(id=f"c{i}") for i in range(cells)], {})
+    for number in range(cells):
+        append_cell(writer, f"c{number}", case_index=number)
+    writer.close()
+    assert writer.plan is not None
+    return writer.plan.run_id
+
+
+def append_cell(writer: RunWriter, case_id: str, **trace: object) -> None:
+    writer.append_trace(a_trace(case_id=case_id, **trace))
+    writer.append_results([a_result(case_id=case_id)])
+    writer.append_verdict(a_verdict(case_id=case_id))
+
+
+def an_artifact(**fields: object) -> FilesystemArtifact:
+    nothing = FileManifest()
+    defaults = {"before_manifest": nothing, "after_manifest": nothing, "diff": FilesystemDiff()}
+    cell = {"case_id": "c0", "variant_name": "v1", "workspace_kind": "copy", "artifacts_path": "artifacts/c0/v1"}
+    return FilesystemArtifact(**{**cell, **defaults, **fields})  # type: ignore[arg-type]

@@ -17,38 +17,16 @@ import pytest
 
 from evalwright.errors import InputError, RunLockedError, StorageError
 from evalwright.files.masker import MASKED, Masker
-from evalwright.model.artifact import FileManifest, FilesystemArtifact, FilesystemDiff
+from evalwright.model.artifact import FilesystemArtifact, FilesystemDiff
 from evalwright.model.plan import Variant
 from evalwright.model.protocols import RunWriter
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Output, Trace
-from evalwright.stores.local_files.lines import MIGRATIONS
 from evalwright.testing import a_case, a_plan, a_result, a_summary, a_trace, a_verdict
-from stores.stores import KINDS, Kept
+from stores.stores import Kept, an_artifact, append_cell, filled
 
 SECRET = "sk-5ecret/with+odd%chars"
-
-
-@pytest.fixture(params=KINDS)
-def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Kept:
-    return Kept(request.param, tmp_path)
-
-
-def filled(kept: Kept, cells: int = 3, masker: Masker | None = None) -> str:
-    """A stored run with some cells; its id."""
-    writer = kept.store(masker).create(a_plan(), [a_case(id=f"c{i}") for i in range(cells)], {})
-    for number in range(cells):
-        append_cell(writer, f"c{number}", case_index=number)
-    writer.close()
-    assert writer.plan is not None
-    return writer.plan.run_id
-
-
-def append_cell(writer: RunWriter, case_id: str, **trace: object) -> None:
-    writer.append_trace(a_trace(case_id=case_id, **trace))
-    writer.append_results([a_result(case_id=case_id)])
-    writer.append_verdict(a_verdict(case_id=case_id))
 
 
 def test_cases_with_one_id_are_kept_apart(kept: Kept) -> None:
@@ -290,63 +268,6 @@ def test_a_new_run_is_read_back_with_its_secrets_until_it_is_closed(kept: Kept) 
         assert writer.mask(f"say {SECRET}") == f"say {MASKED}"
 
 
-def test_a_damaged_record_is_named_and_the_others_are_read(kept: Kept) -> None:
-    run_id = filled(kept)
-    for table in ("traces", "results", "verdicts"):
-        kept.replace(run_id, table, 1, "{oops")
-    reader = kept.store().read(run_id)
-    for records in (reader.traces(Trace), reader.results(EvaluationResult), reader.verdicts(CaseVerdict)):
-        assert [record.case_id for record in records] == ["c0", "c2"]
-    assert [note.replace(".jsonl", "").partition(": ")[0] for note in reader.damage] == [
-        "traces:2",
-        "results:2",
-        "verdicts:2",
-    ]
-    reader.close()
-
-
-def test_a_damaged_case_is_refused_by_its_number(kept: Kept) -> None:
-    run_id = filled(kept)
-    kept.replace(run_id, "cases", 1, "{oops")
-    reader = kept.store().read(run_id)
-    assert reader.case(2).id == "c2"
-    with pytest.raises(InputError, match=r"cases(\.jsonl)?:2 .*cannot be read"):
-        reader.case(1)
-    with pytest.raises(InputError):
-        reader.case(3)
-    reader.close()
-
-
-def test_a_record_of_a_later_version_is_refused_by_its_number(kept: Kept) -> None:
-    run_id = filled(kept)
-    newer = msgspec.json.encode({**msgspec.to_builtins(a_trace()), "schema_version": "2.0"}).decode()
-    kept.replace(run_id, "traces", 2, newer)
-    reader = kept.store().read(run_id)
-    with pytest.raises(InputError, match=r"traces(\.jsonl)?:3 .*version 2\.0"):
-        list(reader.traces(Trace))
-    reader.close()
-
-
-def test_an_older_record_is_migrated_when_it_is_read(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
-    run_id = filled(kept)
-    older = {**msgspec.to_builtins(a_trace()), "schema_version": "0.9"}
-    older["case"] = older.pop("case_id")
-    kept.replace(run_id, "traces", 1, msgspec.json.encode(older).decode())
-    monkeypatch.setitem(
-        MIGRATIONS, "0.9", lambda record: {**record, "case_id": record.pop("case"), "schema_version": "1.0"}
-    )
-    reader = kept.store().read(run_id)
-    assert [trace.case_id for trace in reader.traces(Trace)] == ["c0", "c1", "c2"]
-    reader.close()
-
-
-def an_artifact(**fields: object) -> FilesystemArtifact:
-    nothing = FileManifest()
-    defaults = {"before_manifest": nothing, "after_manifest": nothing, "diff": FilesystemDiff()}
-    cell = {"case_id": "c0", "variant_name": "v1", "workspace_kind": "copy", "artifacts_path": "artifacts/c0/v1"}
-    return FilesystemArtifact(**{**cell, **defaults, **fields})  # type: ignore[arg-type]
-
-
 def test_the_newest_artifact_of_a_cell_is_kept_in_its_folder(kept: Kept) -> None:
     writer = kept.store().create(a_plan(), [a_case()], {})
     for attempt in (1, 2):
@@ -366,16 +287,6 @@ def test_an_artifact_stays_in_its_run(kept: Kept, path: str) -> None:
     with pytest.raises(StorageError, match="not an artifact folder"):
         writer.save_artifact(an_artifact(artifacts_path=path))
     writer.close()
-
-
-def test_a_record_written_again_takes_the_place_of_the_first(kept: Kept) -> None:
-    writer = kept.store().open(filled(kept))
-    append_cell(writer, "c0", latency_ms=7)
-    writer.close()
-    reader = kept.store().read(a_plan().run_id)
-    latencies = [trace.latency_ms for trace in reader.traces(Trace) if trace.case_id == "c0"]
-    reader.close()
-    assert latencies == ([0, 7] if kept.kind == "local_files" else [7])
 
 
 def test_documents_and_summary_of_a_run_are_stored(kept: Kept) -> None:

@@ -96,7 +96,7 @@ def test_cases_in_order_take_few_queries_and_a_single_one_takes_no_others(
 
 @pytest.mark.parametrize("kind", [*KINDS, "memory"])
 def test_a_closed_writer_refuses_whatever_it_is_asked(kind: str, tmp_path: Path) -> None:
-    from stores.test_every_store import an_artifact
+    from stores.stores import an_artifact
 
     store = MemoryStore() if kind == "memory" else Kept(kind, tmp_path).store()
     writer = store.create(a_plan(), [a_case()], {})

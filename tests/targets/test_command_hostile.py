@@ -16,7 +16,7 @@ from evalwright.processes import finished, run_command, ties
 from evalwright.processes.process_table import writers
 from evalwright.registry import load
 from living import left_after_a_moment, living
-from run.test_open_files import files
+from open_files import files
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="looks for processes in /proc")
 

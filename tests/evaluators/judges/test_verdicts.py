@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evaluators.scripted_models import Scripted, case, fails, judged, problems, says, trace
+from evaluators.scripted_models import Scripted, case, fails, holds, judged, problems, says, trace
 from evalwright.errors import EvaluatorError
 from evalwright.model.chat import ChatReply, ChatRequest
 from evalwright.model.plan import Price
@@ -15,11 +15,6 @@ from evalwright.model.plan import Price
 MODEL = {"model": "claude-4-7"}
 THREE = {**MODEL, "nl_assertions": ["names the order", "is polite", "is short"]}
 RUBRIC = {**MODEL, "rubric": "Is it warm?", "pass_threshold": 4}
-
-
-def holds(*passed: Any, **more: Any) -> ChatReply:
-    items = [{"text": "t", "passed": held, "reason": f"r{i}"} for i, held in enumerate(passed)]
-    return says({"assertions": items, **more})
 
 
 def optional(*positions: int) -> dict[str, Any]:
@@ -304,41 +299,6 @@ def test_in_the_mean_assertions_hold_by_majority_each() -> None:
     models = Scripted(holds(True, True, False), holds(True, False, True), holds(False, True, True))
     evaluation = judged("llm_judge", {**THREE, "samples": 3, "combine": "mean"}, models)
     assert (evaluation.passed, evaluation.detail["agreement"]) == (True, 0.0)
-
-
-def panel(**replies: ChatReply | Exception) -> Scripted:
-    return Scripted(by=lambda request: replies[request.model.partition("/")[2]])
-
-
-PANEL = {"models": ["openai/one", "openai/two", "openai/three"], "nl_assertions": ["a"]}
-
-
-def test_a_panel_asks_every_model_and_keeps_their_votes() -> None:
-    evaluation = judged("llm_judge", PANEL, panel(one=holds(True), two=holds(False), three=holds(True)))
-    assert evaluation.passed
-    assert evaluation.detail["judge_model"] == "openai/one, openai/two, openai/three"
-    assert [vote["passed"] for vote in evaluation.detail["votes"]] == [True, False, True]
-
-
-def test_a_judge_without_a_word_is_borne_when_it_cannot_turn_the_majority() -> None:
-    evaluation = judged("llm_judge", PANEL, panel(one=holds(True), two=says("hm"), three=holds(True)))
-    assert (evaluation.passed, evaluation.detail["agreement"]) == (True, 2 / 3)
-    assert "error" in evaluation.detail["votes"][1]
-
-
-def test_a_judge_without_a_word_is_an_error_when_it_could_turn_the_majority() -> None:
-    error = fails("llm_judge", PANEL, panel(one=holds(True), two=says("hm"), three=holds(False)))
-    assert "openai/two" in str(error)
-    assert [vote.get("passed") for vote in error.detail["votes"]] == [True, None, False]
-
-
-def test_the_mean_needs_every_judge() -> None:
-    models = panel(one=holds(True), two=says("hm"), three=holds(True))
-    assert "openai/two" in str(fails("llm_judge", {**PANEL, "combine": "mean"}, models))
-
-
-def test_no_judge_has_a_word() -> None:
-    assert fails("llm_judge", PANEL, panel(one=says("?"), two=says("?"), three=says("?"))).type == "adapter_error"
 
 
 def test_tokens_of_all_judges_are_added_up() -> None:

@@ -4,43 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
-from datetime import UTC, date, datetime
-from decimal import Decimal
 from pathlib import Path
-from random import Random
-from typing import Any
 
 import pytest
 
-from evalwright.errors import Problem
 from evalwright.formats.loading import load_suite
+from formats.native.tables import SUITE, cases, inputs, suite, wrong
 from formats.suites import refusal
-
-SUITE = {
-    "eval": {"name": "data"},
-    "systems": [{"name": "s", "adapter": "replay"}],
-    "evaluators": [{"name": "e", "type": "answered"}],
-    "output": {"type": "local_files", "path": "runs"},
-}
-
-
-def suite(folder: Path, **dataset: Any) -> Any:
-    (folder / "eval.yaml").write_text(json.dumps({**SUITE, "dataset": dataset}))
-    return load_suite(folder / "eval.yaml")
-
-
-def cases(folder: Path, data: str | bytes, name: str = "d.csv", **dataset: Any) -> list[Any]:
-    (folder / name).write_bytes(data if isinstance(data, bytes) else data.encode())
-    return list(suite(folder, **{"path": name, **dataset}).cases)
-
-
-def inputs(folder: Path, data: str | bytes, name: str = "d.csv", **dataset: Any) -> dict[str, Any]:
-    return {case.id: case.input for case in cases(folder, data, name, **dataset)}
-
-
-def wrong(folder: Path, data: str | bytes, name: str = "d.csv", **dataset: Any) -> tuple[Problem, ...]:
-    return refusal(lambda: cases(folder, data, name, **dataset)).problems
-
 
 # ---------------------------------------------------------------- cells
 
@@ -173,67 +143,6 @@ def test_the_place_of_a_row_is_in_its_metadata_on_request(tmp_path):
 # ---------------------------------------------------------------- files
 
 
-def test_numbers_of_json_stay_as_they_are(tmp_path):
-    data = '[{"id": "1", "n": 1152921504606846977, "x": 1.0}]'
-    assert inputs(tmp_path, data, name="d.json") == {"1": {"n": 1152921504606846977, "x": 1.0}}
-
-
-def test_a_document_has_one_list_of_rows_or_says_which(tmp_path):
-    document = {"data": {"rows": [{"id": "a", "q": 1}]}, "other": [{"id": "b"}], "names": ["x"]}
-    assert [*inputs(tmp_path, json.dumps(document), name="d.json")] == ["b"]
-    assert [*inputs(tmp_path, json.dumps(document), name="d.json", records="data.rows")] == ["a"]
-
-
-def test_packed_files_and_globs_are_read_in_order(tmp_path):
-    for name in ("b", "a"):
-        (tmp_path / f"part-{name}.jsonl.gz").write_bytes(
-            gzip.compress(json.dumps({"id": name, "input": {"q": 1}}).encode())
-        )
-    assert [case.id for case in suite(tmp_path, path="part-*.jsonl.gz").cases] == ["a", "b"]
-    assert [case.id for case in suite(tmp_path, path=["part-b.jsonl.gz", "part-a.jsonl.gz"]).cases] == ["b", "a"]
-
-
-def test_folders_that_a_glob_matches_are_not_read(tmp_path):
-    (tmp_path / "data" / "old.csv").mkdir(parents=True)
-    (tmp_path / "data" / "new.csv").write_text("id,q\n1,x\n")
-    assert [case.id for case in suite(tmp_path, type="csv", path="data/**").cases] == ["1"]
-
-
-def test_zstd_needs_its_extra(tmp_path):
-    zstandard = pytest.importorskip("zstandard")
-    data = zstandard.ZstdCompressor().compress(b"id,q\n1,x\n")
-    assert inputs(tmp_path, data, name="d.csv.zst") == {"1": {"q": "x"}}
-    assert inputs(tmp_path, data + zstandard.compress(b"2,y\n"), name="d.csv.zst") == {"1": {"q": "x"}, "2": {"q": "y"}}
-    noise = Random(1)  # that no compressor shortens: several blocks
-    rows = zstandard.compress(b"id,q\n" + b"".join(b"%d,%x\n" % (i, noise.getrandbits(8000)) for i in range(500)))
-    for broken in (rows[: len(rows) // 2], rows[:-1], rows[:2000] + b"odd" + rows[2000:]):
-        assert "cannot be read" in wrong(tmp_path, broken, name="d.csv.zst")[0].message
-
-
-def test_parquet_keeps_types_and_writes_times_as_text(tmp_path):
-    pyarrow = pytest.importorskip("pyarrow")
-    from pyarrow import parquet
-
-    table = pyarrow.table(
-        {
-            "id": ["a"], "n": [1 << 40], "l": [["x"]], "s": [{"k": 1}], "d": [date(2026, 1, 2)],
-            "t": [datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)], "c": [Decimal("1.50")], "z": [None],
-            "b": pyarrow.array([datetime(2026, 1, 2, 3)], pyarrow.timestamp("us", "Europe/Berlin")),
-            "m": [datetime(2026, 1, 2, 3, 4, 5, 6)],
-        }
-    )  # fmt: skip
-    parquet.write_table(table, tmp_path / "d.parquet")
-    (case,) = suite(tmp_path, path="d.parquet").cases
-    assert case.input == {
-        "n": 1 << 40, "l": ["x"], "s": {"k": 1}, "d": "2026-01-02", "t": "2026-01-02T03:04:05Z", "c": "1.50", "z": None,
-        "b": "2026-01-02T03:00:00Z", "m": "2026-01-02T03:04:05.000006",
-    }  # fmt: skip
-    parquet.write_table(pyarrow.table({"id": ["a"], "b": [b"x"]}), tmp_path / "d.parquet")
-    (problem,) = refusal(lambda: list(suite(tmp_path, path="d.parquet").cases)).problems
-    assert "'b'" in problem.message
-    assert [case.id for case in suite(tmp_path, path="d.parquet", map={"id": "id", "input.q": "id"}).cases] == ["a"]
-
-
 @pytest.mark.parametrize(
     ("name", "data", "lines"),
     [
@@ -268,34 +177,6 @@ def test_a_column_that_is_nearly_named_as_a_part_of_a_case_is_a_warning(tmp_path
     ]
     mapped = suite(tmp_path, path="d.csv", map={"id": " id ", "input.q": "q"})
     assert not [*mapped.cases.unknown_keys()]
-
-
-@pytest.mark.parametrize(
-    ("column", "kind", "fact"),
-    [
-        ([10**15], "timestamp", "[1].b"),
-        ([10**8], "date32", "[1].b"),
-        (b"\xff", "string", "[0].b"),
-    ],
-)
-def test_a_value_of_parquet_that_has_no_form_is_a_mistake_with_its_place(tmp_path, column, kind, fact):
-    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    if kind == "string":
-        values = pa.Array.from_buffers(pa.string(), 1, pa.array([column]).buffers())
-    else:
-        values = pa.array([0, *column], pa.timestamp("s") if kind == "timestamp" else pa.date32())
-    ids = [str(number) for number in range(len(values))]
-    parquet.write_table(pa.table({"id": ids, "b": values}), tmp_path / "d.parquet")
-    (problem,) = refusal(lambda: list(suite(tmp_path, path="d.parquet").cases)).problems
-    assert (problem.key, problem.message.startswith("cannot be read: ")) == (fact, True)
-
-
-def test_a_column_that_parquet_has_twice_is_refused(tmp_path):
-    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    table = pa.Table.from_arrays([pa.array(["a"])] * 3, names=["id", "q", "q"])
-    parquet.write_table(table, tmp_path / "d.parquet")
-    (problem,) = refusal(lambda: list(suite(tmp_path, path="d.parquet").cases)).problems
-    assert problem.message == "the column 'q' occurs more than once"
 
 
 @pytest.mark.parametrize(

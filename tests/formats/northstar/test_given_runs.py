@@ -47,7 +47,7 @@ from evalwright.northstar import (
     trace_graders,
 )
 from formats.northstar.conversations import case, says
-from formats.northstar.test_steps import event, payload, span
+from formats.northstar.spans import event, payload, span
 from llm.models import refused
 from targets.loopback import serving
 

@@ -81,3 +81,23 @@ def asserted(folder: Path, output: Any, *assertions: Any, **files: str) -> Ran:
     """One cell whose output is given."""
     test = {"vars": {"q": "asked"}, "providerOutput": output, "assert": list(assertions)}
     return run(folder, {**ECHO, "tests": [test]}, **files)
+
+
+SCENARIOS = {
+    **ECHO,
+    "prompts": ["{{n}}{{k}}{{s}}"],
+    "defaultTest": {
+        "vars": {"k": "", "s": ""}, "options": {"disableDefaultAsserts": True}, "assert": [{"type": "is-json"}],
+    },
+    "tests": [
+        {"description": "one", "vars": {"n": ["a", "b"], "k": ["x", "y"]}, "options": {"repeat": 3}},
+        {"vars": {"n": "z"}},
+    ],
+    "scenarios": [
+        {
+            "config": [{"vars": {"s": 1}}, {"vars": {"s": 2}}],
+            "tests": [{"vars": {"n": ["p", "q"]}}, {"vars": {"n": "r"}, "description": "one"}],
+        }
+    ],
+    "evaluateOptions": {"repeat": 2},
+}  # fmt: skip

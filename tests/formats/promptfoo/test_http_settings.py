@@ -10,7 +10,7 @@ import pytest
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
 from formats.promptfoo.runs import ECHO, run, write
-from formats.promptfoo.test_requests import service
+from formats.promptfoo.services import service
 
 REQUEST = """POST /ask?about={{q}} HTTP/1.1
 Host: %s

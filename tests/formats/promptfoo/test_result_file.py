@@ -9,8 +9,7 @@ from evalwright.formats.promptfoo.result_file import ResultsReport
 from evalwright.importers.promptfoo_results import PromptfooResults
 from evalwright.model.plan import Variant
 from evalwright.testing import MemoryStore, a_case, a_plan, a_result, a_summary, a_trace, a_verdict
-from formats.promptfoo.runs import ECHO, run, run_at
-from formats.promptfoo.test_selection import SCENARIOS
+from formats.promptfoo.runs import ECHO, SCENARIOS, run, run_at
 
 
 def test_the_result_file_of_promptfoo_is_written(tmp_path):

@@ -9,8 +9,8 @@ import pytest
 from evalwright.errors import EvaluatorError, InputError
 from evalwright.formats.promptfoo.graders import grader_of
 from evalwright.llm.prices import built_in_price
+from formats.promptfoo.judged_assertions import given
 from formats.promptfoo.runs import asserted
-from formats.promptfoo.test_contexts import given
 
 PASSES = ['{"pass": true}']
 

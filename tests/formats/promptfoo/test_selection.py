@@ -10,7 +10,7 @@ import pytest
 
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
-from formats.promptfoo.runs import ECHO, run, run_at, write
+from formats.promptfoo.runs import ECHO, SCENARIOS, run, run_at, write
 
 
 @pytest.mark.parametrize(
@@ -106,26 +106,6 @@ def test_a_test_that_is_not_for_a_column_has_no_latency_there(tmp_path):
     result = run(tmp_path, {**ECHO, "prompts": prompts, "tests": tests})
     assert sorted(result.statuses) == ["pass", "pass", "pass", "skip"]
     assert [variant.latency_n for variant in result.outcome.summary.variants] == [2, 1]
-
-
-SCENARIOS = {
-    **ECHO,
-    "prompts": ["{{n}}{{k}}{{s}}"],
-    "defaultTest": {
-        "vars": {"k": "", "s": ""}, "options": {"disableDefaultAsserts": True}, "assert": [{"type": "is-json"}],
-    },
-    "tests": [
-        {"description": "one", "vars": {"n": ["a", "b"], "k": ["x", "y"]}, "options": {"repeat": 3}},
-        {"vars": {"n": "z"}},
-    ],
-    "scenarios": [
-        {
-            "config": [{"vars": {"s": 1}}, {"vars": {"s": 2}}],
-            "tests": [{"vars": {"n": ["p", "q"]}}, {"vars": {"n": "r"}, "description": "one"}],
-        }
-    ],
-    "evaluateOptions": {"repeat": 2},
-}  # fmt: skip
 
 
 @pytest.mark.parametrize(
