@@ -161,6 +161,14 @@ def test_what_failed_at_the_top_is_an_error_and_what_failed_below_is_none(tmp_pa
     assert "ValueError: no" in case["embedded_trace"]["error"]["message"]
 
 
+@pytest.mark.parametrize(("failed", "kind"), [({"error": "ValueError: no"}, "exception"), ({}, "broken_trace")])
+def test_a_run_that_failed_says_why_though_it_was_given_no_end(tmp_path, failed, kind):
+    runs = [langsmith("agent", "chain", None, 0, 1, end_time=None, **failed)]
+    _, [case] = imported(tmp_path, "langsmith", written(tmp_path / "x.jsonl", runs))
+    error = case["embedded_trace"]["error"]
+    assert (error["type"], "ValueError: no" in error["message"]) == (kind, bool(failed))
+
+
 @pytest.mark.parametrize("format", ["langfuse", "langsmith"])
 def test_damaged_lines_are_told_and_cost_only_themselves(tmp_path, format):
     records = OBSERVATIONS if format == "langfuse" else RUNS

@@ -31,7 +31,7 @@ _SAID = ("input.", "output.", "llm.input_messages", "llm.output_messages", "gen_
          "gen_ai.output.messages", "gen_ai.completion", "gen_ai.tool.call.arguments", "gen_ai.tool.call.result",
          "traceloop.entity.input", "traceloop.entity.output", "retrieval.documents", "ai.prompt", "ai.response.text",
          "ai.response.toolCalls", "ai.toolCall.args", "ai.toolCall.result", "pydantic_ai.all_messages",
-         "tool_arguments", "tool_response", "final_result")  # fmt: skip
+         "tool_arguments", "tool_response", "final_result", "llm.prompts", "llm.completions")  # fmt: skip
 """Attributes that make up a span's input and output."""
 
 
@@ -88,7 +88,7 @@ class _Recording:
 
     def error(self, answer: str | None) -> TraceError | None:
         faults = list(self._tree.faults)
-        if self._top.finished_at is None:
+        if self._top.finished_at is None and self._top.status != "error":  # what failed may have been given no end
             faults.append(
                 f"span {self._top.span_id} ({self._top.name}): has no end: it was not finished, or not fully exported"
             )
