@@ -88,7 +88,8 @@ def _is_openinference(head: Head) -> bool:
         ids = context.keys() if isinstance(context, dict) else {key.removeprefix("context.") for key in record}
         return "parent_id" in record and {"trace_id", "span_id"} <= ids
 
-    return head.any(is_span)
+    listed = (head.mapping.get(key) for key in ("data", "spans"))
+    return head.any(is_span) or any(is_span(span) for spans in listed for span in dictionaries(spans))
 
 
 def _is_langfuse(head: Head) -> bool:
