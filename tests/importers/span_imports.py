@@ -71,14 +71,16 @@ def model_call(conventions: str) -> dict[str, Any]:
             event("gen_ai.user.message", {"content": "Where is order 7?"}),
             event("gen_ai.choice", {"index": 0, "finish_reason": "stop", "message": json.dumps(said)}),
         ])  # fmt: skip
-    if conventions == "indexed prompts":
+    if conventions in ("indexed prompts", "older indexed prompts"):
+        older = conventions.startswith("older")
+        asked, said = ("llm.prompts.0", "llm.completions.0") if older else ("gen_ai.prompt.0", "gen_ai.completion.0")
+        usage = "llm.usage" if older else "gen_ai.usage"
         return span(2, "openai.chat", {
-            "llm.request.type": "chat", "gen_ai.system": "OpenAI",
-            "gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": "Where is order 7?",
-            "gen_ai.completion.0.role": "assistant", "gen_ai.completion.0.content": "On its way",
-            "gen_ai.completion.0.tool_calls.0.id": "c1", "gen_ai.completion.0.tool_calls.0.name": "track",
-            "gen_ai.completion.0.tool_calls.0.arguments": '{"order": 7}',
-            "gen_ai.usage.prompt_tokens": 12, "gen_ai.usage.completion_tokens": 5,
+            "llm.request.type": "chat", f"{asked}.role": "user", f"{asked}.content": "Where is order 7?",
+            f"{said}.role": "assistant", f"{said}.content": "On its way",
+            f"{said}.tool_calls.0.id": "c1", f"{said}.tool_calls.0.name": "track",
+            f"{said}.tool_calls.0.arguments": '{"order": 7}',
+            f"{usage}.prompt_tokens": 12, f"{usage}.completion_tokens": 5,
         }, below=1)  # fmt: skip
     assert conventions == "openinference"
     call = "llm.output_messages.0.message.tool_calls.0.tool_call"

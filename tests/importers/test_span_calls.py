@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from importers.spans import exported, span
 from importers.transcripts import imported
 
@@ -120,3 +122,32 @@ def test_a_cost_that_only_the_span_around_the_calls_has_is_not_lost(tmp_path):
     agent = {"gen_ai.operation.name": "invoke_agent", "gen_ai.usage.input_tokens": 10, "gen_ai.usage.cost": 0.5}
     metrics = trace_of(tmp_path, span(1, "agent", agent, below=0), span(2, "chat", model(10, 2), below=1))["metrics"]
     assert (metrics["token_input"], metrics["cost_usd"]) == (10, 0.5)
+
+
+OPENLLMETRY = {
+    "function": {"args": [], "kwargs": {"city": "Bonn"}},
+    "position": {"args": ["Bonn"], "kwargs": {}},
+    "langchain": {"input_str": "{'city': 'Bonn'}", "tags": [], "inputs": {"city": "Bonn"}, "kwargs": {"name": "x"}},
+}
+
+
+@pytest.mark.parametrize("form", OPENLLMETRY)
+def test_a_tool_in_openllmetry_has_the_arguments_that_it_was_called_with(tmp_path, form):
+    result = {"output": "20", "kwargs": {"tags": []}} if form == "langchain" else "20"
+    tool = {
+        "traceloop.span.kind": "tool",
+        "traceloop.entity.name": "weather",
+        "traceloop.entity.input": json.dumps(OPENLLMETRY[form]),
+        "traceloop.entity.output": json.dumps(result),
+    }
+    trace = trace_of(tmp_path, span(1, "model", model(10, 2), below=0), span(2, "weather.tool", tool, below=0))
+    assert counted(trace) == (10, [{"city": "Bonn"}])
+    assert [result["content"] for result in trace["tool_results"]] == ["20"]
+
+
+@pytest.mark.parametrize("given", [OPENLLMETRY["position"], {"inputs": {"city": "Bonn"}, "tags": [], "kwargs": {}}])
+def test_a_workflow_in_openllmetry_asks_what_it_was_given(tmp_path, given):
+    workflow = {"traceloop.span.kind": "workflow", "traceloop.entity.input": json.dumps(given)}
+    (tmp_path / "spans.json").write_text(json.dumps(exported(span(0, "weather.workflow", workflow))))
+    _, (case,) = imported(tmp_path, "otlp-json", tmp_path / "spans.json")
+    assert case["input"]["user_message"] == "Bonn"

@@ -10,7 +10,8 @@ from importers.span_imports import model_call, trace
 from importers.spans import exported, span
 
 CONVENTIONS = [
-    "messages", "structured messages", "content events", "message events", "indexed prompts", "openinference",
+    "messages", "structured messages", "content events", "message events", "indexed prompts", "older indexed prompts",
+    "openinference",
 ]  # fmt: skip
 
 

@@ -40,7 +40,7 @@ _KINDS = {
 }  # fmt: skip
 _KIND_KEYS = ("openinference.span.kind", "gen_ai.operation.name", "traceloop.span.kind", "llm.request.type")
 _INPUTS = ("gen_ai.input.messages", "llm.input_messages", "gen_ai.prompt", "llm.prompts", "pydantic_ai.all_messages")
-_OUTPUTS = ("gen_ai.output.messages", "llm.output_messages", "gen_ai.completion")
+_OUTPUTS = ("gen_ai.output.messages", "llm.output_messages", "gen_ai.completion", "llm.completions")
 _SHOWN_INPUTS = (
     "input.value", "gen_ai.tool.call.arguments", "traceloop.entity.input", "tool.parameters", "tool_arguments",
 )  # fmt: skip
@@ -49,8 +49,13 @@ _SHOWN_OUTPUTS = (
 )  # fmt: skip
 _COSTS = ("llm.cost.total", "gen_ai.usage.cost", "operation.cost")
 _COUNTS = {
-    "input": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt"),
-    "output": ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion"),
+    "input": (
+        "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt", "llm.usage.prompt_tokens",
+    ),
+    "output": (
+        "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion",
+        "llm.usage.completion_tokens",
+    ),
     "thinking": (
         "gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens",
         "gen_ai.usage.details.reasoning_tokens", "llm.token_count.completion_details.reasoning",
@@ -64,7 +69,9 @@ _COUNTS = {
         "gen_ai.usage.cache_write.input_tokens", "llm.token_count.prompt_details.cache_write",
     ),
 }  # fmt: skip
-_MODELS = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name")
+_MODELS = (
+    "gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "llm.response.model", "llm.request.model",
+)  # fmt: skip
 _ROLE_EVENTS = {
     "gen_ai.system.message": "system", "gen_ai.user.message": "user", "gen_ai.assistant.message": "assistant",
     "gen_ai.tool.message": "tool",
@@ -233,8 +240,24 @@ def _first(span: WireSpan, keys: tuple[str, ...]) -> Any:
         value = span.attributes.get(key)
         if value is not None:
             is_text = span.attributes.get(f"{key.removesuffix('value')}mime_type") == "text/plain"
-            return value if is_text else json_content(value)
+            value = value if is_text else json_content(value)
+            value = _entity_payload(value) if key.startswith("traceloop.entity.") else value
+            if value is not None:
+                return value
     return None
+
+
+def _entity_payload(value: Any) -> Any:
+    """What a function or a step of LangChain was given or returned, without what OpenLLMetry puts beside it."""
+    if not isinstance(value, dict) or "kwargs" not in value:
+        return value
+    positional, named = value.get("args"), value["kwargs"]
+    if value.keys() == {"args", "kwargs"} and isinstance(positional, list) and isinstance(named, dict):
+        if positional and named:
+            return value
+        return named or (positional if len(positional) > 1 else next(iter(positional), None))
+    payloads = (value.get(key) for key in ("inputs", "input_str", "outputs", "output"))
+    return next((payload for payload in payloads if payload is not None), value)
 
 
 def _branch(attributes: Mapping[str, Any], prefix: str) -> Any:
