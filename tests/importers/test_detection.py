@@ -72,6 +72,11 @@ def test_columns_of_spans_are_told_like_spans(tmp_path):
     assert detected(head_of(written(tmp_path / "spans.jsonl", [row]))) == "openinference"
 
 
+def test_a_chat_completion_is_told_without_its_request(tmp_path):
+    file = written(tmp_path / "x.jsonl", [{"object": "chat.completion", "choices": []}])
+    assert detected(head_of(file)) == "openai-messages"
+
+
 def test_spans_as_phoenix_answers_with_them_are_told(tmp_path):
     answer = {"data": [{"context": {"trace_id": "t", "span_id": "s"}, "parent_id": None}], "next_cursor": None}
     assert detected(head_of(written(tmp_path / "spans.json", [answer]))) == "openinference"

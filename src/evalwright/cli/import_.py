@@ -49,7 +49,7 @@ def command(
 
     FILEs are transcripts of agents, logs and results, or folders of them, all of one format, which is detected from
     their content; `evalwright list importers` names the formats. Parts of records that can be mapped: id, trial,
-    messages, actions, reward, started_at, finished_at, records, metadata.NAME and extra.NAME.
+    messages, reply, actions, reward, started_at, finished_at, records, metadata.NAME and extra.NAME.
     """
     import shlex
 

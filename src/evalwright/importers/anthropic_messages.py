@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from evalwright.importers.blocks import assistant_blocks, blocks_in, texts_of, tokens_of, user_blocks
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.placed_records import ImportRecord, placed_records
-from evalwright.importers.recordings import described
+from evalwright.importers.record_values import described
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from evalwright.importers.agent_turns import AgentTurn
-from evalwright.importers.recordings import described
+from evalwright.importers.record_values import described
 from evalwright.importers.sources import ImportNotes
 from evalwright.importers.token_counts import Tokens, token_count
 from evalwright.importers.transcript import Transcript, arguments_of

@@ -17,7 +17,7 @@ import msgspec
 from evalwright.importers.agent_turns import AgentTurn
 from evalwright.importers.blocks import Content, assistant_blocks, tokens_of, user_blocks
 from evalwright.importers.claude_lines import SessionLine, SessionMessage
-from evalwright.importers.recordings import described, too_deep
+from evalwright.importers.record_values import described, too_deep
 from evalwright.importers.sources import ImportNotes, Mistakes
 from evalwright.importers.token_counts import recorded_dollars, recorded_milliseconds, recorded_time
 from evalwright.importers.transcript import Transcript

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from evalwright.importers.json_lines import LineForm, records
-from evalwright.importers.recordings import moment
+from evalwright.importers.record_values import moment
 from evalwright.importers.sources import Mistakes
 
 __all__ = ["CopiedHistory", "ThreadFiles", "ThreadMeta"]

@@ -20,7 +20,7 @@ from evalwright.importers.blocks import dictionaries
 from evalwright.importers.file_heads import columns_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.placed_records import ImportRecord, placed_records
-from evalwright.importers.recordings import described
+from evalwright.importers.record_values import described
 from evalwright.importers.sources import ImportNotes, Mistakes
 from evalwright.importers.token_counts import Tokens, recorded_dollars, recorded_milliseconds, token_count
 from evalwright.importers.traces import TraceImporter

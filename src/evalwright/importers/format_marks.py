@@ -253,7 +253,10 @@ def _is_anthropic(head: Head) -> bool:
 
 def _is_openai_messages(head: Head) -> bool:
     return head.any(
-        lambda record: any(isinstance(record.get(key), list) for key in ("messages", "traj", "conversation"))
+        lambda record: (
+            record.get("object") == "chat.completion"
+            or any(isinstance(record.get(key), list) for key in ("messages", "traj", "conversation"))
+        )
     )
 
 
@@ -300,7 +303,7 @@ FORMAT_MARKS: tuple[tuple[str, Callable[[Head], bool], str], ...] = (
     ("openai-responses", _is_openai_responses, "object: response, or items of type function_call"),
     ("pydantic-evals", _is_pydantic_evals, "cases with inputs, as JSON or YAML"),
     ("anthropic-messages", _is_anthropic, "blocks tool_use or tool_result, or a response of type message"),
-    ("openai-messages", _is_openai_messages, "messages, traj or conversation"),
+    ("openai-messages", _is_openai_messages, "messages, traj or conversation, or object: chat.completion"),
     (
         "deepeval",
         _is_deepeval,

@@ -154,8 +154,7 @@ def _survey(sources: list[_Source]) -> _Survey:
             survey.rewarded += recording.reward is not None
             survey.graded += recording.reward not in (None, 0, 1)
             survey.reversed += recording.finished_at < recording.started_at
-            for kind in recording.conversation.lost:
-                survey.lost.lose(kind)
+            survey.lost.add(recording.conversation.lost)
             survey.expecting += recording.actions is not None
             if recording.case_id is not None:
                 _check_same_actions(entry, recording, expected)

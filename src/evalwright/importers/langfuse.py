@@ -15,7 +15,7 @@ from typing import Any
 from evalwright.importers.blocks import dictionaries
 from evalwright.importers.platform_documents import number_under, platform_objects, text_of
 from evalwright.importers.platform_scores import langfuse_scores
-from evalwright.importers.recordings import described
+from evalwright.importers.record_values import described
 from evalwright.importers.span_files import Lose
 from evalwright.importers.span_messages import json_content
 from evalwright.importers.spans import import_spans

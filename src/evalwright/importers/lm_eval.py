@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.json_lines import records
+from evalwright.importers.record_values import too_deep
 from evalwright.importers.recording import UNKNOWN_TIME
-from evalwright.importers.recordings import too_deep
 from evalwright.importers.sources import ImportNotes, record_key, stem
 from evalwright.importers.traces import TraceImporter
 from evalwright.model.trace import Metrics, Output, Trace, TraceMessage

@@ -16,7 +16,7 @@ from evalwright.errors import EvaluatorError, InputError, Problem, did_you_mean
 
 __all__ = ["DEFAULTS", "MISSING", "PARTS", "RecordMapping", "compile_mapping", "pairs_to_mapping", "read_mapping"]
 
-PARTS = ("id", "trial", "messages", "actions", "reward", "started_at", "finished_at", "records")
+PARTS = ("id", "trial", "messages", "reply", "actions", "reward", "started_at", "finished_at", "records")
 """The parts that can be mapped, besides `metadata.NAME` (of the case) and `extra.NAME` (of the trace)."""
 
 DEFAULTS: dict[str, tuple[str, ...]] = {

@@ -11,9 +11,9 @@ from evalwright.importers.agent_turns import AgentTurn
 from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.openai_responses import read_item
-from evalwright.importers.recordings import described
+from evalwright.importers.record_values import described
 from evalwright.importers.sources import ImportNotes, json_document, stem
-from evalwright.importers.token_counts import Tokens, recorded_dollars, recorded_time, token_count
+from evalwright.importers.token_counts import openai_tokens, recorded_dollars, recorded_time
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of
 from evalwright.model.trace import TraceError
@@ -54,7 +54,7 @@ def _message(talk: Transcript, message: Mapping[str, Any], file: Path, key: str,
     talk.at(at)
     if message.get("role") != "exit":
         usage = message.get("usage", mapping_or_empty(extra.get("response")).get("usage"))
-        talk.tokens += _tokens(mapping_or_empty(usage), reading.notes)
+        talk.tokens += openai_tokens(usage, reading.notes)
     if message.get("object") == "response" or "type" in message:
         for item in dictionaries(message.get("output")) if "type" not in message else [message]:
             read_item(talk, dict(item), key, reading, lambda at, problem: reading.mistakes.add(file, problem, key=at))
@@ -88,12 +88,6 @@ def _turn(talk: Transcript, turn: AgentTurn, message: Mapping[str, Any], text: s
         talk.calls_in(turn, str(function.get("name", "tool")), call.get("id"), arguments_of(function.get("arguments")))
     for action in dictionaries(extra.get("actions")) if not calls else ():  # commands that were found in the text
         talk.calls_in(turn, _SHELL, None, {"command": action.get("command")})
-
-
-def _tokens(usage: Mapping[str, Any], notes: ImportNotes) -> Tokens:
-    prompt_tokens = usage.get("prompt_tokens", usage.get("input_tokens"))
-    written = usage.get("completion_tokens", usage.get("output_tokens"))
-    return Tokens(token_count(prompt_tokens, notes), token_count(written, notes))
 
 
 def _outcome(talk: Transcript, info: Mapping[str, Any], notes: ImportNotes) -> str | None:

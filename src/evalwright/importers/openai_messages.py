@@ -14,10 +14,10 @@ from typing import Any
 from evalwright.importers.blocks import lost_with
 from evalwright.importers.call_payloads import chat_message, langchain_fields
 from evalwright.importers.imported_cases import import_recordings
+from evalwright.importers.record_values import described
 from evalwright.importers.recording import RecordedConversation, ReportMistake
-from evalwright.importers.recordings import described
 from evalwright.importers.span_messages import plain_messages
-from evalwright.importers.token_counts import Tokens
+from evalwright.importers.token_counts import Tokens, token_count
 from evalwright.importers.transcript import arguments_of, object_or_text
 from evalwright.model.import_result import ImportResult
 from evalwright.model.trace import ToolCall, ToolResult, TraceMessage
@@ -97,11 +97,7 @@ class _Reader:
         self.conversation.failed_results += fields.get("status") == "error"
 
     def _count(self, counts: Any, key: str) -> int | None:
-        count = counts.get(key) if isinstance(counts, dict) else None
-        if count is None or (type(count) is int and count >= 0):
-            return count
-        self.conversation.lost.append("token counts that are not whole numbers")
-        return None
+        return token_count(counts.get(key), self.conversation.lost) if isinstance(counts, dict) else None
 
     def _add_text(self, role: str, text: str | None, **more: Any) -> None:
         self.conversation.messages.append(TraceMessage(role, text, **more))
@@ -186,7 +182,7 @@ class _Reader:
                 if isinstance(part.get(key), str):
                     return str(part[key])
             if isinstance(kind := part.get("type"), str) and kind != "text":
-                self.conversation.lost.append(lost_with(kind))
+                self.conversation.lost.lose(lost_with(kind))
                 return f"[{kind}]"
         self._report(at, "expected a part with its type and text")
         return ""

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 from evalwright.importers.blocks import dictionaries, texts_of, thoughts_in
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.placed_records import placed_records
-from evalwright.importers.recordings import described
+from evalwright.importers.record_values import described
 from evalwright.importers.sources import ImportNotes
-from evalwright.importers.token_counts import Tokens, recorded_time, token_count
+from evalwright.importers.token_counts import openai_tokens, recorded_time
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of
 from evalwright.model.trace import TraceError
@@ -146,15 +146,7 @@ _UNFINISHED = ("queued", "in_progress", "cancelled")
 
 def _outcome(talk: Transcript, response: dict[str, Any], notes: ImportNotes) -> None:
     """Tokens, error and the reason why the model stopped."""
-    usage = response.get("usage")
-    if isinstance(usage, dict):
-        message = (
-            usage.get("input_tokens"),
-            usage.get("output_tokens"),
-            _detail(usage, "output_tokens_details", "reasoning_tokens"),
-            _detail(usage, "input_tokens_details", "cached_tokens"),
-        )
-        talk.tokens = Tokens(*(token_count(count, notes) for count in message))
+    talk.tokens = openai_tokens(response.get("usage"), notes)
     if response.get("model") is not None:
         talk.extra["model"] = response["model"]
     for key in ("created_at", "completed_at"):
@@ -169,11 +161,6 @@ def _outcome(talk: Transcript, response: dict[str, Any], notes: ImportNotes) -> 
     if status == "incomplete":
         details = response.get("incomplete_details")
         talk.extra["stopped"] = details.get("reason") if isinstance(details, dict) else "incomplete"
-
-
-def _detail(usage: dict[str, Any], details: str, key: str) -> Any:
-    counts = usage.get(details)
-    return counts.get(key) if isinstance(counts, dict) else None
 
 
 class OpenAIResponses(TraceImporter):

@@ -14,7 +14,7 @@ from evalwright.importers.agent_turns import AgentTurn
 from evalwright.importers.blocks import dictionaries
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.placed_records import placed_records
-from evalwright.importers.recordings import described
+from evalwright.importers.record_values import described
 from evalwright.importers.sources import ImportNotes, json_value, lines, record_key
 from evalwright.importers.token_counts import Tokens, recorded_dollars, recorded_time, token_count
 from evalwright.importers.traces import TraceImporter

@@ -14,7 +14,7 @@ from evalwright.importers.openhands_actions import OpenHandsActions
 from evalwright.importers.openhands_conversation import OpenHandsConversation
 from evalwright.importers.openhands_events import OpenHandsEvents, active_branch
 from evalwright.importers.placed_records import ImportRecord, placed_records
-from evalwright.importers.recordings import described
+from evalwright.importers.record_values import described
 from evalwright.importers.sources import json_document, stem
 from evalwright.importers.traces import TraceImporter
 

@@ -11,7 +11,7 @@ import msgspec
 
 from evalwright.importers.sources import Mistakes, json_document, json_value, lines, stem
 
-__all__ = ["ImportRecord", "placed_records"]
+__all__ = ["ImportRecord", "has_lines", "placed_records"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ def placed_records(
     """The records of a file: its lines, if the first one is a complete value and another follows; else one document.
     The items of a list are records, unless `items_are_one`, called with the first item, says that the list is one
     record."""
-    if _has_lines(file):
+    if has_lines(file):
         yield from _records_in_lines(file, mistakes)
         return
     whole = json_document(file, mistakes)
@@ -46,7 +46,8 @@ def placed_records(
         yield ImportRecord(whole)
 
 
-def _has_lines(file: Path) -> bool:
+def has_lines(file: Path) -> bool:
+    """Whether a file is JSON Lines. Raises InputError if it cannot be read."""
     first = next(iter(lines(file)), None)
     if first is None or stem(file, with_suffix=True).endswith((".jsonl", ".ndjson")):
         return first is not None

@@ -8,7 +8,7 @@ from typing import Any
 
 from evalwright.files.numbers import finite_number_in, is_number
 from evalwright.importers.placed_records import placed_records
-from evalwright.importers.recordings import described, too_deep
+from evalwright.importers.record_values import described, too_deep
 from evalwright.importers.sources import Mistakes
 from evalwright.importers.span_files import Lose
 

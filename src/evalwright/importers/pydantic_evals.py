@@ -11,7 +11,7 @@ from evalwright.files.key_paths import Place, bracketed
 from evalwright.files.yaml import Document, parse
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.pydantic_evaluators import EvaluatorReading, expected_field
-from evalwright.importers.recordings import described
+from evalwright.importers.record_values import described
 from evalwright.importers.sources import document
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.written_suite import ANSWERED

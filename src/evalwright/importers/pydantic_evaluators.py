@@ -9,7 +9,7 @@ from types import UnionType
 from typing import Any
 
 from evalwright.files.numbers import is_number
-from evalwright.importers.recordings import described
+from evalwright.importers.record_values import described
 
 __all__ = ["EvaluatorReading", "expected_field"]
 

@@ -13,8 +13,11 @@ import msgspec
 from evalwright.errors import Problem
 from evalwright.files.strict_json import JsonFlaw, strict_json
 from evalwright.importers.mapping import MISSING, RecordMapping
-from evalwright.importers.recordings import RECORDING_DEPTH, Json, RecordingPlace, described, moment, too_deep
-from evalwright.importers.token_counts import Tokens
+from evalwright.importers.record_values import RECORDING_DEPTH, described, moment, too_deep
+from evalwright.importers.recorded_replies import RecordedReply, completion_reply, ends_with_answer, recorded_reply
+from evalwright.importers.recordings import Json, RecordingPlace
+from evalwright.importers.sources import ImportNotes
+from evalwright.importers.token_counts import Tokens, openai_tokens
 from evalwright.model.trace import Metrics, Output, ToolCall, ToolResult, Trace, TraceMessage
 
 __all__ = ["UNKNOWN_TIME", "ReadConversation", "RecordReader", "RecordedConversation", "Recording", "ReportMistake"]
@@ -42,8 +45,8 @@ class RecordedConversation:
     """The sums over the messages that say what they used."""
     failed_results: int = 0
     """Results of tools that are marked as errors."""
-    lost: list[str] = field(default_factory=list)
-    """What each part of a message was that only its type is left of, in the plural."""
+    lost: ImportNotes = field(default_factory=ImportNotes)
+    """Parts of messages of which only the type is left, and counts that cannot be read."""
 
 
 ReadConversation = Callable[[Any, str, ReportMistake], RecordedConversation]
@@ -137,10 +140,13 @@ class RecordReader:
         if too_deep(record):
             report("", f"is nested deeper than {RECORDING_DEPTH} levels")
             return None
-        if None not in self._mapping.heads:
-            self.unread |= record.keys() - self._mapping.heads
         parts = _Parts(record, self._mapping, report)
         started, finished = parts.moment("started_at"), parts.moment("finished_at")
+        messages, key = parts.find("messages")
+        reply = parts.reply(messages)
+        talk = self._conversation(messages, key, reply, parts)
+        if None not in self._mapping.heads:
+            self.unread |= record.keys() - self._mapping.heads - parts.read_keys
         self.names_cases |= parts.has("id")
         self.counts_trials |= parts.has("trial")
         return Recording(
@@ -149,23 +155,45 @@ class RecordReader:
             actions=parts.actions(),
             reward=parts.reward(),
             metadata=parts.free("metadata"),
-            conversation=self._conversation(parts),
-            extra={**parts.free("extra"), **self._origin(place)},
-            started_at=started or finished or UNKNOWN_TIME,
-            finished_at=finished or started or UNKNOWN_TIME,
+            conversation=talk,
+            extra={**parts.free("extra"), **_about(reply), **self._origin(place)},
+            started_at=started or finished or _created(reply) or UNKNOWN_TIME,
+            finished_at=finished or started or _created(reply) or UNKNOWN_TIME,
             latency_ms=_milliseconds(started, finished),
         )
 
-    def _conversation(self, parts: _Parts) -> RecordedConversation:
-        messages, key = parts.find("messages")
-        if messages is MISSING:
+    def _conversation(
+        self, messages: Any, key: str, reply: RecordedReply | None, parts: _Parts
+    ) -> RecordedConversation:
+        if messages is MISSING and reply is None:
             parts.report(key, "expected the messages of a conversation, found nothing")
             return RecordedConversation()
-        return self._read_conversation(messages, key, parts.report)
+        if reply is not None:
+            request = [] if messages is MISSING else messages
+            messages = [*request, reply.message] if isinstance(request, list) else request
+        talk = self._read_conversation(messages, key, parts.report)
+        if talk.tokens == Tokens():
+            talk.tokens = parts.tokens(reply, talk.lost)
+        if reply is not None and reply.more:
+            talk.lost.lose("further choices of a reply", reply.more)
+        return talk
 
     def _origin(self, place: RecordingPlace) -> dict[str, Any]:
         position = {"record": place.number} if place.line is None else {"line": place.line}
         return {"source": "import", "imported_from": {"file": self._source.name, **position}}
+
+
+def _about(reply: RecordedReply | None) -> dict[str, Any]:
+    """What a recording says of its reply: the model, and why it stopped before the end."""
+    if reply is None:
+        return {}
+    model = reply.about.get("model")
+    about = {"model": model if isinstance(model, str) else None, "stopped": reply.stopped}
+    return {key: value for key, value in about.items() if value}
+
+
+def _created(reply: RecordedReply | None) -> datetime | None:
+    return None if reply is None else moment(reply.about.get("created"))
 
 
 def _milliseconds(started: datetime | None, finished: datetime | None) -> int | None:
@@ -181,6 +209,8 @@ class _Parts:
         self.report = report
         self._record = record
         self._mapping = mapping
+        self.read_keys: set[str] = set()
+        """Keys of the record that are read, though no part is mapped to them."""
 
     def find(self, part: str) -> tuple[Any, str]:
         """The value of a part, MISSING if there is none, and its path."""
@@ -224,6 +254,35 @@ class _Parts:
             self.report(key, f"expected a reward (number), found {described(value)}")
             return None
         return float(value)
+
+    def reply(self, messages: Any) -> RecordedReply | None:
+        """The reply to the messages; unless it is mapped, of a record that is a chat completion or has a response, and
+        whose messages do not end with an answer."""
+        value, key = self._stated_value("reply")
+        if value is not MISSING:
+            reply = recorded_reply(value)
+            if reply is None:
+                self.report(key, f"expected a text, a message or a chat completion, found {described(value)}")
+            return reply
+        if "reply" in self._mapping.stated or ends_with_answer(messages):
+            return None
+        response = recorded_reply(self._record.get("response"))
+        if response is not None:
+            self.read_keys.add("response")
+            return response
+        completion = completion_reply(self._record)
+        if completion is not None:
+            self.read_keys |= {"choices", "usage", "model", "object", "created"}
+        return completion
+
+    def tokens(self, reply: RecordedReply | None, lost: ImportNotes) -> Tokens:
+        """The usage of the reply, else that of the record."""
+        replied = openai_tokens(reply.about.get("usage") if reply is not None else None, lost)
+        if replied != Tokens():
+            return replied
+        recorded = openai_tokens(self._record.get("usage"), lost)
+        self.read_keys |= {"usage"} if recorded != Tokens() else set()
+        return recorded
 
     def actions(self) -> list[dict[str, Any]] | None:
         value, key = self._stated_value("actions")

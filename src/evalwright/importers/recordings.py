@@ -3,41 +3,26 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 import msgspec
 
 from evalwright.errors import InputError, Problem
-from evalwright.files.numbers import is_number
-from evalwright.files.packed import is_packed, opened, unpacked_name
+from evalwright.files.packed import is_packed, opened
 from evalwright.files.paths import unreadable
 from evalwright.importers.mapping import MISSING, RecordMapping
+from evalwright.importers.placed_records import has_lines
+from evalwright.importers.record_values import described
+from evalwright.importers.recorded_replies import completion_reply
+from evalwright.importers.sources import BOM, lines
 
-__all__ = [
-    "RECORDING_DEPTH",
-    "Json",
-    "RecordingPlace",
-    "Recordings",
-    "described",
-    "in_utc",
-    "moment",
-    "numbers_in_range",
-    "open_recordings",
-    "too_deep",
-]
-
-_BOM = b"\xef\xbb\xbf"
-_LINES = (".jsonl", ".ndjson")
+__all__ = ["Json", "RecordingPlace", "Recordings", "open_recordings"]
 
 Json = bytes | memoryview
-
-RECORDING_DEPTH = 100
-"""Levels of nesting that a record may have; deeper ones could be read, but not written again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +50,12 @@ class Recordings(AbstractContextManager["Recordings"], Protocol):
 
 
 def open_recordings(source: Path, mapping: RecordMapping) -> Recordings:
-    """The records of a file: the lines of `.jsonl` and `.ndjson` files, else the list in one JSON document.
+    """The records of a file: its lines, of which an empty file has none, else the list in one JSON document.
 
     Raises InputError if the file cannot be read or has other content.
     """
     try:
-        if unpacked_name(source).suffix.lower() in _LINES:
+        if has_lines(source) or next(lines(source), None) is None:
             return _Lines(_unpacked_file(source))
         return _Document(source, mapping)
     except OSError as error:
@@ -106,7 +91,7 @@ class _Lines:
         self._file.seek(0)
         offset, number = 0, 0
         for line, text in enumerate(self._file, start=1):
-            skipped = len(_BOM) if line == 1 and text.startswith(_BOM) else 0
+            skipped = len(BOM) if line == 1 and text.startswith(BOM) else 0
             if text[skipped:].strip():
                 yield RecordingPlace(number, line, "", offset + skipped, len(text) - skipped), text[skipped:]
                 number += 1
@@ -122,7 +107,7 @@ class _Document:
 
     def __init__(self, source: Path, mapping: RecordMapping) -> None:
         with opened(source) as file:
-            data = file.read().removeprefix(_BOM)
+            data = file.read().removeprefix(BOM)
         self._records, self._key = _split(str(source), data, mapping)
 
     def __enter__(self) -> _Document:
@@ -152,7 +137,8 @@ def _split(file: str, data: bytes, mapping: RecordMapping) -> tuple[list[msgspec
         raise InputError(Problem(file, "is nested too deeply")) from None
     except ValueError as error:
         raise InputError(Problem(file, f"is not valid JSON: {error}")) from None
-    if isinstance(document, dict) and mapping.find(document, "messages")[0] is not MISSING:
+    parts = ("messages", "reply") if isinstance(document, dict) else ()
+    if any(mapping.find(document, part)[0] is not MISSING for part in parts) or completion_reply(document) is not None:
         return [msgspec.Raw(data)], None
     raise InputError(Problem(file, f"expected a list of records, found {_outline(document)}"))
 
@@ -171,65 +157,3 @@ def _outline(value: Any) -> str:
         hint = f" (map records= to the list, perhaps {lists[0]!r})" if lists else ""
         return f"an object with the keys {', '.join(map(str, value))[:200] or '(none)'}{hint}"
     return described(value)
-
-
-def too_deep(value: Any) -> bool:
-    """Whether a value is nested deeper than RECORDING_DEPTH."""
-    for inner in value.values() if type(value) is dict else _inner(value):
-        if type(inner) in _NESTED:
-            break
-    else:
-        return False  # most are flat, and this is called for each
-    level = [value]
-    for _ in range(RECORDING_DEPTH + 1):
-        nested = [item for item in level if isinstance(item, _NESTED)]
-        if not nested:
-            return False
-        level = [item for entry in nested for item in _inner(entry)]
-    return True
-
-
-_NESTED = (dict, list)
-
-
-def _inner(value: Any) -> Iterable[Any]:
-    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-
-
-def described(value: Any) -> str:
-    """A value in a few words, for messages that say what was found."""
-    if isinstance(value, str | int | float) and not isinstance(value, bool) and len(repr(value)) <= 40:
-        return f"the {'string' if isinstance(value, str) else 'number'} {value!r}"
-    kinds = {type(None): "nothing", bool: "a boolean", str: "a string", list: "a list", dict: "an object"}
-    return kinds.get(type(value), "a number")
-
-
-def in_utc(time: datetime) -> datetime | None:
-    """The same time in UTC; a time without a zone is taken as UTC. None if the year would be before 1 or after 9999."""
-    try:
-        return time if time.tzinfo is UTC else time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
-    except OverflowError:
-        return None
-
-
-@contextmanager
-def numbers_in_range(files: Sequence[Path]) -> Iterator[None]:
-    """Raise InputError for a number in the files that is too large: JSON allows any, and costs, times and scores are
-    computed with."""
-    try:
-        yield
-    except OverflowError as error:
-        raise InputError([Problem(str(file), f"has a number that is too large: {error}") for file in files]) from error
-
-
-def moment(value: Any, per_second: int = 1) -> datetime | None:
-    """A time from ISO 8601 text (UTC if it has no zone) or a number since 1970, of seconds unless there are more
-    `per_second`; None for anything else."""
-    try:
-        if isinstance(value, str) and value:
-            return in_utc(datetime.fromisoformat(value))
-        if is_number(value):
-            return datetime.fromtimestamp(value / per_second, UTC)
-    except (ValueError, OverflowError, OSError):
-        pass
-    return None

@@ -16,7 +16,7 @@ from evalwright.errors import InputError, Problem, counted, did_you_mean
 from evalwright.files.packed import opened, unpacked_name
 from evalwright.files.paths import near_file
 from evalwright.files.strict_json import with_json_lines
-from evalwright.importers.recordings import RECORDING_DEPTH, too_deep
+from evalwright.importers.record_values import RECORDING_DEPTH, too_deep
 
 __all__ = [
     "BOM",
@@ -90,6 +90,11 @@ class ImportNotes:
     def lose(self, kind: str, number: int = 1) -> None:
         """`kind` is what is lost, in the plural: `images`, `lines of type 'x'`."""
         self._lost[kind] += number
+
+    def add(self, other: ImportNotes) -> None:
+        """Take the notes of a part."""
+        self._lost += other._lost
+        self._lines += other._lines
 
     def lose_keys(self, keys: Iterable[Any], known: Collection[str], of: str, *, near: bool = False) -> None:
         """Count the keys that nothing reads; with `near`, only those that are nearly a known one."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from evalwright.files.numbers import finite_number_in, whole_number_in
-from evalwright.importers.recordings import described
+from evalwright.importers.record_values import described
 from evalwright.importers.span_messages import Message, json_content, plain_messages
 from evalwright.importers.wire_spans import WireSpan, storable
 

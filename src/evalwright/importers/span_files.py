@@ -16,7 +16,7 @@ from typing import Any
 from evalwright.errors import InputError, Problem
 from evalwright.files.packed import opened
 from evalwright.files.paths import unreadable
-from evalwright.importers.recordings import described
+from evalwright.importers.record_values import described
 from evalwright.importers.wire_spans import WireSpan, json_or_error, log_record, otlp_attributes, otlp_span, plain_span
 
 __all__ = ["Lose", "read_spans"]

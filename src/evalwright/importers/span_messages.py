@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from evalwright.importers.call_payloads import chat_message
-from evalwright.importers.recordings import too_deep
+from evalwright.importers.record_values import too_deep
 
 __all__ = ["Message", "content_of", "json_content", "plain_messages", "text_content"]
 

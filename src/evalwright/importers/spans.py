@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import msgspec
 
 from evalwright.errors import InputError, Problem, counted
-from evalwright.importers.recordings import numbers_in_range
+from evalwright.importers.record_values import numbers_in_range
 from evalwright.importers.span_files import Lose, read_spans
 from evalwright.importers.span_traces import trace_of_spans
 from evalwright.importers.spool import RecordSpool, case_pieces

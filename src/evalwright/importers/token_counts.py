@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from evalwright.files.numbers import is_number
-from evalwright.importers.recordings import in_utc, moment
+from evalwright.importers.record_values import in_utc, moment
 from evalwright.importers.sources import ImportNotes
 
-__all__ = ["Tokens", "recorded_dollars", "recorded_milliseconds", "recorded_time", "token_count"]
+__all__ = ["Tokens", "openai_tokens", "recorded_dollars", "recorded_milliseconds", "recorded_time", "token_count"]
 
 _LONGEST = 10**15
 """Milliseconds; a number above is none that was measured, and may be too large to be stored."""
@@ -56,6 +56,26 @@ def token_count(value: Any, notes: ImportNotes) -> int | None:
     if value is not None:
         notes.lose("token counts that are not whole numbers")
     return None
+
+
+def openai_tokens(usage: Any, notes: ImportNotes) -> Tokens:
+    """What a usage in the form of OpenAI's APIs says: cached tokens are part of the input, reasoning of the output."""
+    if not isinstance(usage, dict):
+        return Tokens()
+    sent, written = (
+        ("input_tokens", "output_tokens") if "input_tokens" in usage else ("prompt_tokens", "completion_tokens")
+    )
+
+    def detail(counts: str, key: str) -> int | None:
+        details = usage.get(f"{counts}_details")
+        return token_count(details.get(key), notes) if isinstance(details, dict) else None
+
+    return Tokens(
+        token_count(usage.get(sent), notes),
+        token_count(usage.get(written), notes),
+        detail(written, "reasoning_tokens"),
+        detail(sent, "cached_tokens"),
+    )
 
 
 def recorded_dollars(value: Any, notes: ImportNotes) -> float | None:

@@ -17,7 +17,7 @@ from evalwright.importers.gathered_cases import GatheredCases
 from evalwright.importers.imported_records import Imported, ImportFindings, Read, StartOver
 from evalwright.importers.mapping import MISSING, RecordMapping, compile_mapping
 from evalwright.importers.pricing import ListPricing
-from evalwright.importers.recordings import described, moment, numbers_in_range, too_deep
+from evalwright.importers.record_values import described, moment, numbers_in_range, too_deep
 from evalwright.importers.sources import Mistakes
 from evalwright.importers.spool import RecordSpool, TraceSpool
 from evalwright.importers.written_suite import (

@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 
 from evalwright.importers.agent_turns import AgentTurn, joined_text
+from evalwright.importers.record_values import too_deep
 from evalwright.importers.recording import UNKNOWN_TIME
-from evalwright.importers.recordings import too_deep
 from evalwright.importers.sources import ImportNotes
 from evalwright.importers.token_counts import Tokens
 from evalwright.model.trace import Metrics, Output, Span, ToolCall, ToolResult, Trace, TraceError, TraceMessage

@@ -14,7 +14,7 @@ import msgspec
 
 from evalwright.files.numbers import is_number
 from evalwright.importers.ai_sdk_spans import with_gen_ai_names
-from evalwright.importers.recordings import described
+from evalwright.importers.record_values import described
 
 __all__ = [
     "WireEvent",

@@ -19,7 +19,7 @@ from evalwright.errors import InputError, counted
 from evalwright.files.masker import Masker
 from evalwright.files.plain import clean_text
 from evalwright.importers.imported_records import Imported, ImportFindings
-from evalwright.importers.recordings import RECORDING_DEPTH, too_deep
+from evalwright.importers.record_values import RECORDING_DEPTH, too_deep
 from evalwright.model.trace import Answer, Output, TraceError, TraceMessage
 from evalwright.registry import load
 from evalwright.targets.coding_agent.joined_sessions import joined_trace
