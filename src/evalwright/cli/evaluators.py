@@ -43,21 +43,23 @@ def _row(evaluator: ListedEvaluator, names: int, paint: Paint) -> Iterator[str]:
             yield indent + paint(line, "dim")
 
 
-def description_lines(one: Description, paint: Paint) -> Iterator[str]:
+def description_lines(description: Description, paint: Paint) -> Iterator[str]:
     """The sentence, a table of the keys, and an example as it is written in a suite file."""
     from evalwright.files.yaml import dump
 
-    of = ", ".join(filter(None, (one.group, one.format)))
-    yield f"{paint(harmless(one.name), 'bold')}{f' ({harmless(of)})' if of else ''}"
-    yield from _wrapped_lines(one.sentence, _WIDTH)
-    if one.see:
-        yield from _wrapped_lines(f"See also {_neighbours(one)}", _WIDTH)
+    of = ", ".join(filter(None, (description.group, description.format)))
+    yield f"{paint(harmless(description.name), 'bold')}{f' ({harmless(of)})' if of else ''}"
+    yield from _wrapped_lines(description.sentence, _WIDTH)
+    if description.see:
+        yield from _wrapped_lines(f"See also {_neighbours(description)}", _WIDTH)
     yield ""
-    yield from _key_lines(one.keys, paint) if one.keys else ["It has no configuration."]
-    if one.example is not None:
-        config = {"config": dict(one.example)} if one.example else {}
+    yield from _key_lines(description.keys, paint) if description.keys else ["It has no configuration."]
+    if description.example is not None:
+        config = {"config": dict(description.example)} if description.example else {}
         yield ""
-        yield from dump({"evaluators": [{"name": f"my_{one.name}", "type": one.name, **config}]}).splitlines()
+        yield from dump(
+            {"evaluators": [{"name": f"my_{description.name}", "type": description.name, **config}]}
+        ).splitlines()
 
 
 def _key_lines(keys: Iterable[Key], paint: Paint) -> Iterator[str]:

@@ -129,9 +129,9 @@ class _Measured(NamedTuple):
     def ratio(self, level: float | None, alpha: float) -> _Ratio:
         """B/A of the cases measured on both sides: of their means, or of a quantile of all trials."""
         both = [bool(one and other) for one, other in zip(self.a, self.b, strict=True)]
-        a = [values for values, kept in zip(self.a, both, strict=True) if kept]
-        b = [values for values, kept in zip(self.b, both, strict=True) if kept]
-        groups = [group for group, kept in zip(self.groups, both, strict=True) if kept]
+        a = [values for values, measured in zip(self.a, both, strict=True) if measured]
+        b = [values for values, measured in zip(self.b, both, strict=True) if measured]
+        groups = [group for group, measured in zip(self.groups, both, strict=True) if measured]
         if not a:
             return _Ratio(None, None, "not measured on both sides")
         if level is not None:

@@ -62,11 +62,11 @@ class KindCells:
     def columns(self, kinds: Container[int]) -> Iterator[CellMeasures]:
         """The cells of some kinds with their measures, in the order of the dataset."""
         for cells in self.index.measured(self._variant):
-            kept = [kind in kinds for kind in cells.kinds]
-            if all(kept):
+            wanted = [kind in kinds for kind in cells.kinds]
+            if all(wanted):
                 yield cells
             else:
-                yield CellMeasures(*(tuple(compress(column, kept)) for column in cells))  # type: ignore[arg-type]
+                yield CellMeasures(*(tuple(compress(column, wanted)) for column in cells))  # type: ignore[arg-type]
 
     def groups(self, kinds: Container[int]) -> dict[str, str]:
         """The groups of the cases of some kinds that are in one."""

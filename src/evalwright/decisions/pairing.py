@@ -116,9 +116,9 @@ class SharedCases(NamedTuple):
     named: Callable[[list[int]], tuple[list[str], list[int]]]
     """The names of the cases of some kinds, by their places, and the kind of each."""
 
-    def only(self, kept: Sequence[bool]) -> SharedCases:
+    def only(self, chosen: Sequence[bool]) -> SharedCases:
         """The cases of some kinds; the others have none then."""
-        return self._replace(times=[n if keep else 0 for n, keep in zip(self.times, kept, strict=True)])
+        return self._replace(times=[n if keep else 0 for n, keep in zip(self.times, chosen, strict=True)])
 
     def listed(self) -> tuple[list[str], list[int]]:
         """The names of the cases, and the kind of each."""
@@ -133,8 +133,8 @@ class _Listed(NamedTuple):
 
     def named(self, kinds: list[int]) -> tuple[list[str], list[int]]:
         wanted = set(kinds)
-        kept = [kind in wanted for kind in self.of]
-        return list(compress(self.cases, kept)), list(compress(self.of, kept))
+        chosen = [kind in wanted for kind in self.of]
+        return list(compress(self.cases, chosen)), list(compress(self.of, chosen))
 
 
 def shared_cases(a: Mapping[str, CaseTotal], b: Mapping[str, CaseTotal], left_out: Collection[str] = ()) -> SharedCases:
@@ -210,13 +210,13 @@ class Ground(msgspec.Struct):
         self, shared: SharedCases, values: Sequence[float | None], scale: ValueRange, *, single: bool
     ) -> Pairs:
         """The cases of all kinds that have a value, with it."""
-        kept = shared.only([value is not None for value in values])
+        measured = shared.only([value is not None for value in values])
         if self.groups:
-            cases, of = kept.listed()
+            cases, of = measured.listed()
             units = units_of([values[kind] or 0.0 for kind in of], self.units(cases))
             return Pairs(units, single, scale, grouped=True)
         counts: Counter[Cluster] = Counter()
-        for value, n in zip(values, kept.times, strict=True):
+        for value, n in zip(values, measured.times, strict=True):
             if value is not None and n:
                 counts[Cluster(value, 1)] += n
         return Pairs(units_from(counts), single, scale)

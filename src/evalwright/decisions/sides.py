@@ -231,13 +231,13 @@ def _sides_of_kinds(held: HeldIndex, judging: _Judging) -> dict[str, SideCounts]
 def _side_of_known(side: SideCounts, cells: KindCells, known: Mapping[int, SideCounts]) -> SideCounts:
     """The side, counted from one cell of each kind."""
     evaluators = dict.fromkeys(name for totals in known.values() for name in totals.scores)
-    for kind, one in known.items():
+    for kind, counts in known.items():
         side.cells += cells.times(kind)
-        for name, (low, high) in one.range.items() if cells.times(kind) else ():
+        for name, (low, high) in counts.range.items() if cells.times(kind) else ():
             ends = side.range.get(name, (low, high))
             side.range[name] = (min(low, ends[0]), max(high, ends[1]))
-        one.scores = {name: one.scores.get(name, {}) for name in evaluators}
-        one.spread_errors()
+        counts.scores = {name: counts.scores.get(name, {}) for name in evaluators}
+        counts.spread_errors()
     passes = {kind: next(iter(totals.passes.values())) for kind, totals in known.items()}
     side.passes = KindOutcomes(cells, passes)
     for name in evaluators:

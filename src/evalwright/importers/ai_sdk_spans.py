@@ -33,29 +33,29 @@ def with_gen_ai_names(attributes: dict[str, Any]) -> dict[str, Any]:
     operation = attributes.get(_OPERATION)
     if not isinstance(operation, str):
         return attributes
-    found: dict[str, Any] = {name: attributes[key] for key, name in _RENAMED.items() if key in attributes}
-    found["gen_ai.operation.name"] = _OPERATIONS.get(operation.rpartition(".")[2], "invoke_agent")
-    if (prompt := _prompt(json_content(attributes.get("ai.prompt")))) and "gen_ai.input.messages" not in found:
-        found["gen_ai.input.messages"] = prompt
+    renamed: dict[str, Any] = {name: attributes[key] for key, name in _RENAMED.items() if key in attributes}
+    renamed["gen_ai.operation.name"] = _OPERATIONS.get(operation.rpartition(".")[2], "invoke_agent")
+    if (prompt := _prompt(json_content(attributes.get("ai.prompt")))) and "gen_ai.input.messages" not in renamed:
+        renamed["gen_ai.input.messages"] = prompt
     if (reply := _reply(attributes)) is not None:
-        found["gen_ai.output.messages"] = [reply]
-    return {**found, **attributes}
+        renamed["gen_ai.output.messages"] = [reply]
+    return {**renamed, **attributes}
 
 
-def _prompt(given: Any) -> list[Any]:
+def _prompt(prompt: Any) -> list[Any]:
     """The messages of `ai.prompt`, which has a text or messages, and the instructions apart."""
-    if not isinstance(given, dict):
+    if not isinstance(prompt, dict):
         return []
-    system, messages = given.get("system"), given.get("messages") or given.get("prompt")
+    system, messages = prompt.get("system"), prompt.get("messages") or prompt.get("prompt")
     listed = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
     first = [{"role": "system", "content": system}] if isinstance(system, str) else []
     return [*first, *listed] if isinstance(listed, list) else []
 
 
-def _reply(given: Mapping[str, Any]) -> dict[str, Any] | None:
-    text, thinking = (given.get(f"ai.response.{key}") for key in ("text", "reasoning"))
-    text = given.get("ai.response.object") if text is None else text
-    calls = json_content(given.get("ai.response.toolCalls"))
+def _reply(attributes: Mapping[str, Any]) -> dict[str, Any] | None:
+    text, thinking = (attributes.get(f"ai.response.{key}") for key in ("text", "reasoning"))
+    text = attributes.get("ai.response.object") if text is None else text
+    calls = json_content(attributes.get("ai.response.toolCalls"))
     if text is None and calls is None:
         return None
     thought = [{"type": "reasoning", "content": thinking}] if isinstance(thinking, str) and thinking else []

@@ -128,12 +128,12 @@ class _Trajectory:
         self._talk.tokens = Tokens()
         return True
 
-    def goes_on(self, given: Sequence[Path]) -> Path | None:
-        """The file that continues it, if it is among the given ones."""
+    def goes_on(self, files: Sequence[Path]) -> Path | None:
+        """The file that continues it, if it is among `files`."""
         following = _next(self._at, self._last)
         if following is None:
             return None
-        if following not in given:
+        if following not in files:
             message = f"goes on in {following.name}, which was not given"
             self._talk.extra.setdefault("warnings", []).append(message)
             self._notes.add_text(f"{self._at.name} {message}")

@@ -61,9 +61,9 @@ def read(source: Path, lose: Lose) -> Iterator[WireSpan]:
 
 def _rows(source: Path, lose: Lose) -> Iterator[tuple[str, dict[str, Any]]]:
     """The rows of a file, which may be below the keys that answers of the API have."""
-    for place, one in platform_objects(source, lose):
-        listed = next((one[key] for key in ("events", "data") if isinstance(one.get(key), list)), None)
-        for row in [one] if listed is None else dictionaries(listed):
+    for place, document in platform_objects(source, lose):
+        listed = next((document[key] for key in ("events", "data") if isinstance(document.get(key), list)), None)
+        for row in [document] if listed is None else dictionaries(listed):
             yield place, row
 
 

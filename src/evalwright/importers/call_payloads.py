@@ -20,18 +20,18 @@ _ROLES = {
 
 def request_messages(inputs: Any) -> list[dict[str, Any]]:
     """The messages in the inputs of a call of a model."""
-    given = inputs if isinstance(inputs, dict) else {"messages": inputs}
-    instructions = next((given[key] for key in ("system", "instructions") if given.get(key)), None)
-    messages = next((given[key] for key in ("messages", "input", "contents") if given.get(key)), None)
+    request = inputs if isinstance(inputs, dict) else {"messages": inputs}
+    instructions = next((request[key] for key in ("system", "instructions") if request.get(key)), None)
+    messages = next((request[key] for key in ("messages", "input", "contents") if request.get(key)), None)
     if isinstance(messages, list) and messages and isinstance(messages[0], list):
         messages = messages[0]  # LangChain sends batches, with one list of messages per run
     if isinstance(messages, str) and isinstance(inputs, dict):
         messages = [{"role": "user", "content": messages}]
-    found = [message for dictionary in dictionaries(messages) if (message := chat_message(dictionary)) is not None]
+    listed = [message for dictionary in dictionaries(messages) if (message := chat_message(dictionary)) is not None]
     return (
-        [{"role": "system", "content": instructions}, *found]
-        if found and isinstance(instructions, str | list)
-        else found
+        [{"role": "system", "content": instructions}, *listed]
+        if listed and isinstance(instructions, str | list)
+        else listed
     )
 
 
@@ -42,9 +42,9 @@ def reply_messages(outputs: Any) -> list[dict[str, Any]]:
     if isinstance(outputs.get("generations"), list):
         first = outputs["generations"][0] if outputs["generations"] else None
         parts = [*dictionaries(first if isinstance(first, list) else [first])]
-        found = [chat_message(part["message"]) for part in parts if isinstance(part.get("message"), dict)]
+        replies = [chat_message(part["message"]) for part in parts if isinstance(part.get("message"), dict)]
         texts = [{"role": "assistant", "content": part["text"]} for part in parts if isinstance(part.get("text"), str)]
-        return [one for one in found if one is not None] or texts
+        return [one for one in replies if one is not None] or texts
     held = (("choices", "message"), ("candidates", "content"))
     choices = [
         dictionary[key]
@@ -57,18 +57,18 @@ def reply_messages(outputs: Any) -> list[dict[str, Any]]:
     return [message for one in messages if (message := chat_message(one)) is not None]
 
 
-def chat_message(one: Mapping[str, Any]) -> dict[str, Any] | None:
+def chat_message(message: Mapping[str, Any]) -> dict[str, Any] | None:
     """A message in OpenAI's form, from LangChain's constructor, from its fields (which may be below `data`), from an
     item of a response, or already in that form; None for anything else."""
-    one = langchain_fields(one)
-    if (item := _item(one)) is not None:
+    message = langchain_fields(message)
+    if (item := _item(message)) is not None:
         return item
-    role = one.get("role") or _ROLES.get(str(one.get("type")))
+    role = message.get("role") or _ROLES.get(str(message.get("type")))
     if not isinstance(role, str):
         return None
-    calls = [_call(call) for call in dictionaries(one.get("tool_calls"))]
-    kept = {key: one[key] for key in ("name", "tool_call_id", "parts") if one.get(key)}
-    return {"role": role, "content": one.get("content"), **({"tool_calls": calls} if calls else {}), **kept}
+    calls = [_call(call) for call in dictionaries(message.get("tool_calls"))]
+    kept = {key: message[key] for key in ("name", "tool_call_id", "parts") if message.get(key)}
+    return {"role": role, "content": message.get("content"), **({"tool_calls": calls} if calls else {}), **kept}
 
 
 def langchain_fields(message: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -82,15 +82,15 @@ def langchain_fields(message: Mapping[str, Any]) -> Mapping[str, Any]:
     return message
 
 
-def _item(one: Mapping[str, Any]) -> dict[str, Any] | None:
+def _item(item: Mapping[str, Any]) -> dict[str, Any] | None:
     """The message that an item of OpenAI's Responses API is, unless it has a role."""
-    match one.get("type"):
+    match item.get("type"):
         case "function_call":
-            called = {"name": one.get("name"), "arguments": one.get("arguments")}
-            call = {"id": one.get("call_id"), "type": "function", "function": called}
+            called = {"name": item.get("name"), "arguments": item.get("arguments")}
+            call = {"id": item.get("call_id"), "type": "function", "function": called}
             return {"role": "assistant", "content": None, "tool_calls": [call]}
         case "function_call_output":
-            return {"role": "tool", "content": one.get("output"), "tool_call_id": one.get("call_id")}
+            return {"role": "tool", "content": item.get("output"), "tool_call_id": item.get("call_id")}
     return None
 
 

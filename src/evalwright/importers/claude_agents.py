@@ -22,15 +22,15 @@ _FIRST_LINES = 20
 
 
 class AgentFiles:
-    """The files of subagents among the `given` ones and beside the sessions."""
+    """The files of subagents among `files` and beside the sessions."""
 
-    def __init__(self, given: Sequence[Path]) -> None:
+    def __init__(self, files: Sequence[Path]) -> None:
         self._beside: dict[Path, dict[str, list[Path]]] = {}
         """By folder, those in it by the session that they name."""
         self._in_shared: dict[Path, dict[str | None, list[Path]]] = {}
-        self.main: list[Path] = [file for file in given if not self._is_agent(file)]
+        self.main: list[Path] = [file for file in files if not self._is_agent(file)]
         """The files of sessions."""
-        self.alone: set[Path] = set(given).difference(self.main)
+        self.alone: set[Path] = set(files).difference(self.main)
         """Those given that no session has claimed so far."""
 
     def of(self, file: Path, names: Callable[[Path], Collection[str]]) -> list[Path]:

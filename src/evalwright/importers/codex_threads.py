@@ -125,15 +125,15 @@ def _meta_of(file: Path) -> ThreadMeta | None:
 
 
 class ThreadFiles:
-    """The files of subagents among the `given` ones and beside the sessions."""
+    """The files of subagents among `files` and beside the sessions."""
 
-    def __init__(self, given: Sequence[Path]) -> None:
+    def __init__(self, files: Sequence[Path]) -> None:
         self._started: dict[str, dict[Path, ThreadMeta]] = {}
         """By session, the files of the subagents that it started."""
         self._searched: set[Path] = set()
-        self.alone: set[Path] = {file for file in given if self._is_agent(file)}
+        self.alone: set[Path] = {file for file in files if self._is_agent(file)}
         """Subagents among those given that no session has claimed so far."""
-        self.main: list[Path] = [file for file in given if file not in self.alone]
+        self.main: list[Path] = [file for file in files if file not in self.alone]
         """The files of sessions."""
 
     def of(self, file: Path) -> list[tuple[str, Path]]:

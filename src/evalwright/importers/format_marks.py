@@ -96,10 +96,10 @@ def _is_langfuse(head: Head) -> bool:
     def is_observation(record: dict[str, Any]) -> bool:
         return {"startTime", "type"} <= record.keys()
 
-    def is_row(one: dict[str, Any]) -> bool:
+    def is_row(record: dict[str, Any]) -> bool:
         """Whether it is an observation, a score or a trace in a file of a scheduled export."""
-        return "project_id" in one and any(
-            marks <= one.keys()
+        return "project_id" in record and any(
+            marks <= record.keys()
             for marks in ({"trace_id", "parent_observation_id"}, {"trace_id", "data_type"}, {"bookmarked", "timestamp"})
         )
 

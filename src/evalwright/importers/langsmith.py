@@ -50,8 +50,8 @@ class LangSmithRuns:
 
 def read(source: Path, lose: Lose) -> Iterator[WireSpan]:
     """The spans of a file, one for each run."""
-    for place, one in platform_objects(source, lose):
-        listed = one.get("runs") if isinstance(one.get("runs"), list) else [one]
+    for place, document in platform_objects(source, lose):
+        listed = document.get("runs") if isinstance(document.get("runs"), list) else [document]
         waiting = [*dictionaries(listed)]
         while waiting:
             run = _as_api(waiting.pop())
@@ -68,8 +68,8 @@ def _as_api(run: dict[str, Any]) -> dict[str, Any]:
     if "run_id" not in run:
         return run
     counts = (run.get(key) for key in ("token_usage", "costs"))
-    found = {key: count for one in counts if isinstance(one, dict) for key, count in one.items()}
-    return {"id": run["run_id"], "extra": {"metadata": run.get("custom_metadata")}, **found, **run}
+    used = {key: count for count_group in counts if isinstance(count_group, dict) for key, count in count_group.items()}
+    return {"id": run["run_id"], "extra": {"metadata": run.get("custom_metadata")}, **used, **run}
 
 
 def _span(run: Mapping[str, Any]) -> WireSpan:

@@ -85,8 +85,8 @@ def _with_scores(spans: list[WireSpan], info: Mapping[str, Any], place: str, los
 
 def _about(info: Mapping[str, Any]) -> dict[str, Any]:
     """What is known about a whole trace: its session and user, its usage, and what the application itself added."""
-    given = (info.get(key) for key in ("tags", "request_metadata", "trace_metadata"))
-    about = {key: value for one in given if isinstance(one, dict) for key, value in one.items()}
+    sections = (info.get(key) for key in ("tags", "request_metadata", "trace_metadata"))
+    about = {key: value for section in sections if isinstance(section, dict) for key, value in section.items()}
     added = {key: value for key, value in about.items() if not key.startswith("mlflow.")}
     attributes = {name: about[key] for key, name in _ABOUT.items() if text_of(about.get(key)) is not None}
     total = {key: json_content(about.get(name)) for key, name in _TOTALS.items()}
@@ -96,9 +96,9 @@ def _about(info: Mapping[str, Any]) -> dict[str, Any]:
 def _span(raw: Mapping[str, Any]) -> WireSpan:
     """A span. Raises ValueError without the id of a trace."""
     span = otlp_span({**_as_mlflow_3(raw), "attributes": None, "events": None}, None)
-    given = raw.get("attributes")
-    given = given if isinstance(given, dict) else {}
-    attributes = {key: storable(json_content(value)) for key, value in given.items()}
+    raw_attributes = raw.get("attributes")
+    raw_attributes = raw_attributes if isinstance(raw_attributes, dict) else {}
+    attributes = {key: storable(json_content(value)) for key, value in raw_attributes.items()}
     inputs, outputs = attributes.get("mlflow.spanInputs"), attributes.get("mlflow.spanOutputs")
     kind = _KINDS.get(str(attributes.get("mlflow.spanType") or "UNKNOWN"), "CHAIN")
     span.attributes = {key: value for key, value in attributes.items() if not key.startswith("mlflow.")}

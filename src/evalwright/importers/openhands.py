@@ -86,31 +86,31 @@ def _conversation(
 
 def _benchmark_record(file: Path, record: ImportRecord, reading: ImportFindings) -> Imported | None:
     """A record of a benchmark. The events of old ones are in pairs of an action and its observation."""
-    found, history = record.value, record.value["history"]
+    fields, history = record.value, record.value["history"]
     if not isinstance(history, list):
         message = f"expected a list of events, found {described(history)}"
         reading.mistakes.add(file, message, record.line, record.below("history"))
         return None
     pairs = (part for part in history if isinstance(part, list))
     events = [*dictionaries(history)] or [event for pair in pairs for event in dictionaries(pair)]
-    instruction = found.get("instruction")
-    metadata = mapping_or_empty(found.get("metadata"))
+    instruction = fields.get("instruction")
+    metadata = mapping_or_empty(fields.get("metadata"))
     talk = _conversation(events, {}, reading)
-    talk.read_usage(found.get("metrics"))
-    talk.read_outcome(found.get("error"))
+    talk.read_usage(fields.get("metrics"))
+    talk.read_outcome(fields.get("error"))
     if isinstance(instruction, str):
         talk.user_message = instruction  # the history of some benchmarks has no message of the user
-    result = mapping_or_empty(found.get("test_result"))
+    result = mapping_or_empty(fields.get("test_result"))
     patch = result.get("git_patch")
     if isinstance(patch, str):
         talk.structured = {"git_patch": patch}
-    for verdict in (found, found.get("report"), result, result.get("report")):
+    for verdict in (fields, fields.get("report"), result, result.get("report")):
         resolved = mapping_or_empty(verdict).get("resolved")
         if isinstance(resolved, bool):
             talk.custom["reward"] = float(resolved)
     for config in (metadata.get("llm"), metadata.get("llm_config")):
         talk.name_model(mapping_or_empty(config).get("model"))
-    id = found.get("instance_id")
+    id = fields.get("instance_id")
     return _imported(file, None if id is None else str(id), talk, record)
 
 

@@ -233,21 +233,21 @@ class _Recording:
             **{key: value for key, value in names.items() if isinstance(value, str)},
         }
 
-    def span(self, one: WireSpan) -> Span:
-        messages_in, messages_out = self._tree.input_messages(one), self._tree.output_messages(one)
+    def span(self, wire_span: WireSpan) -> Span:
+        messages_in, messages_out = self._tree.input_messages(wire_span), self._tree.output_messages(wire_span)
         return Span(
-            one.span_id,
-            one.name or "(unnamed)",
-            one.parent_id,
-            self._tree.kinds[one.span_id],
-            _at(one.started_at),
-            _at(one.finished_at),
-            one.status,
-            _failure(one),
-            messages_in or shown_input(one),
-            messages_out or shown_output(one),
-            {key: value for key, value in one.attributes.items() if not key.startswith(_SAID)},
-            [SpanEvent(event.name, _at(event.at), event.attributes) for event in one.events],
+            wire_span.span_id,
+            wire_span.name or "(unnamed)",
+            wire_span.parent_id,
+            self._tree.kinds[wire_span.span_id],
+            _at(wire_span.started_at),
+            _at(wire_span.finished_at),
+            wire_span.status,
+            _failure(wire_span),
+            messages_in or shown_input(wire_span),
+            messages_out or shown_output(wire_span),
+            {key: value for key, value in wire_span.attributes.items() if not key.startswith(_SAID)},
+            [SpanEvent(event.name, _at(event.at), event.attributes) for event in wire_span.events],
         )
 
 

@@ -86,5 +86,5 @@ def most_dollars(price: Price, token_input: int, token_output: int) -> float:
     """The most that these tokens may cost: all input at its highest price."""
     fresh = price.input_per_million_tokens
     others = (price.cached_input_per_million_tokens, price.cache_write_per_million_tokens)
-    dearest = max(fresh, *(fresh if one is None else one for one in others))
+    dearest = max(fresh, *(fresh if cached is None else cached for cached in others))
     return (token_input * dearest + token_output * price.output_per_million_tokens) / _MILLION

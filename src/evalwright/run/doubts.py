@@ -67,15 +67,15 @@ def _together(parts: Iterable[Mapping[str, Replies]]) -> dict[str, Replies]:
     return {variant: Replies(total, _in_order(counts.get(variant, {}))) for variant, total in totals.items()}
 
 
-def as_of_one_machine(found: Sequence[RunSummary | None], plan: Plan) -> Sequence[RunSummary | None]:
+def as_of_one_machine(of_shards: Sequence[RunSummary | None], plan: Plan) -> Sequence[RunSummary | None]:
     """The summaries of shards, or in their place one with the warnings that all cells would have given on one machine.
 
     Shards whose summaries lack the counts, because an older version wrote them, keep their warnings as they are.
     """
-    summaries = [summary for summary in found if summary is not None]
+    summaries = [summary for summary in of_shards if summary is not None]
     counts = [summary.to_merge for summary in summaries if summary.to_merge is not UNSET]
     if not summaries or len(counts) < len(summaries):
-        return found
+        return of_shards
     order = {variant.name: place for place, variant in enumerate(plan.variants)}
     replies = _together(count.replies for count in counts)
     counted_texts = {text for count in counts for text in texts(count.replies)}
@@ -91,9 +91,9 @@ def as_of_one_machine(found: Sequence[RunSummary | None], plan: Plan) -> Sequenc
     return [msgspec.structs.replace(summaries[0], warnings=others, call_warnings=[*calls, *closing])]
 
 
-def texts(found: Mapping[str, Replies]) -> Iterator[str]:
+def texts(replies_of: Mapping[str, Replies]) -> Iterator[str]:
     """The warnings about the replies of each variant."""
-    for variant, replies in found.items():
+    for variant, replies in replies_of.items():
         total = counted(replies.total, "reply", "replies")
         for doubt in replies.doubts:
             if not doubt.if_all:

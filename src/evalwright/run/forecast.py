@@ -122,8 +122,8 @@ def _tokens(seen: list[Any]) -> int:
 def _models(spec: EvaluatorSpec, case: Case) -> list[str]:
     """The models that one evaluation calls, once for each call; "" for one that is not known in advance."""
     config = spec.config
-    one = config.get("model")
-    named = config.get("models") or ([one] if one else _models_called(spec, case))
+    model_key = config.get("model")
+    named = config.get("models") or ([model_key] if model_key else _models_called(spec, case))
     samples = config.get("samples", 1)
     orders = 2 if spec.type == "pairwise_judge" else 1
     return [str(model) for model in named] * (samples if isinstance(samples, int) else 1) * orders

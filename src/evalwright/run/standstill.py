@@ -67,8 +67,8 @@ class Standstill:
     def _stop_account(self, variant: str, error: TraceError) -> None:
         account = self._accounts.get(variant, variant)
         reason = f"stopped: {account} is not signed in: {error.message}. `evalwright retry RUN` then runs the rest"
-        for name, one in self._accounts.items():
-            if one == account:
+        for name, other in self._accounts.items():
+            if other == account:
                 self._unproven.pop(name, None)
                 self._reasons.setdefault(name, reason)
 

@@ -133,8 +133,8 @@ def aggregator_problems(config: Mapping[str, Any], members: Sequence[str], *, le
     """
     kind = config.get("type", "")
     if not isinstance(kind, str) or kind not in AGGREGATORS:
-        found = shown(kind) if kind else "nothing"
-        yield Problem("", f"expected one of {', '.join(AGGREGATORS)}, found {found}", key="type")
+        shown_kind = shown(kind) if kind else "nothing"
+        yield Problem("", f"expected one of {', '.join(AGGREGATORS)}, found {shown_kind}", key="type")
         return
     keys = AGGREGATORS[kind]
     if keys is not None and not lenient:

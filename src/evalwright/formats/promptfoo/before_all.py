@@ -39,24 +39,24 @@ class HookedParts(NamedTuple):
 
 
 def after_before_all(
-    given: HookedParts, providers: Sequence[Provider], tests: Tests, folder: Path, origin: Origin
+    parts: HookedParts, providers: Sequence[Provider], tests: Tests, folder: Path, origin: Origin
 ) -> HookedParts:
     """The suite after `beforeAll`; `tests` take over what it changed. Mistakes in that are reported at the hook's file.
 
     If nothing may be executed, that is reported instead. If mistakes were found before, nothing is called.
     """
-    raw = given.settings
+    raw = parts.settings
     extensions = concerned(raw.get("extensions", ()), BEFORE_ALL)
     if not extensions:
-        return given
+        return parts
     files = ", ".join(dict.fromkeys(split_function(named)[0] for named in extensions))
     if not executes_code():
         tests.skipped.append(origin.problem(f"what beforeAll of {files} changes is missing: it is not executed"))
         origin.warn(f"beforeAll of {files} was not executed: it may change tests and prompts")
-        return given
+        return parts
     suite = {
         "description": raw.get("description"),
-        "prompts": prompts_shown(given.prompts),
+        "prompts": prompts_shown(parts.prompts),
         "providers": [{"id": provider["id"], "label": provider["label"]} for provider in providers],
         **tests.shown(),
         "nunjucksFilters": raw.get("nunjucksFilters", {}),
@@ -64,7 +64,7 @@ def after_before_all(
         "extensions": raw["extensions"],
     }
     if origin.findings.problems:
-        return given
+        return parts
     from evalwright.sandbox.workers import awaited_now
 
     before = as_javascript({"suite": suite})
@@ -73,12 +73,12 @@ def after_before_all(
         after = awaited_now(hooked(extensions, str(folder), BEFORE_ALL, before, _with_changes, variables))["suite"]
     except (ScriptError, InputError) as error:
         origin.report(str(error))
-        return given
+        return parts
     changed = {key: after[key] for key in _TAKEN if after[key] != before["suite"][key]}
     made = Origin(Findings(Path(files), Document(files, {})), ("suite",))
     made.findings.problems, made.findings.warnings = origin.findings.problems, origin.findings.warnings
     tests.take(changed, made)
-    prompts = _prompts_in(changed["prompts"], given, made.at("prompts")) if "prompts" in changed else given.prompts
+    prompts = _prompts_in(changed["prompts"], parts, made.at("prompts")) if "prompts" in changed else parts.prompts
     settings = {key: value for key, value in changed.items() if key in ("nunjucksFilters", "derivedMetrics")}
     return HookedParts(prompts, {**raw, **what_fits(settings, CONFIG, made)}, variables)
 
@@ -105,21 +105,21 @@ def _text(prompt: AuthoredPrompt) -> str:
     return f"file://{file}:{name}" if name else f"file://{file}"
 
 
-def _prompts_in(returned: Any, given: HookedParts, origin: Origin) -> list[AuthoredPrompt]:
+def _prompts_in(returned: Any, parts: HookedParts, origin: Origin) -> list[AuthoredPrompt]:
     """The prompts that a hook returned; those that it left as they were are the same, functions included."""
     if not isinstance(returned, list):
         origin.report(f"expected a list of prompts, found {as_written(returned)}")
-        return given.prompts
-    shown = as_javascript(prompts_shown(given.prompts))
+        return parts.prompts
+    shown = as_javascript(prompts_shown(parts.prompts))
     prompts: list[AuthoredPrompt] = []
     for i, prompt in enumerate(returned):
         if prompt in shown:
-            prompts.append(given.prompts[shown.index(prompt)])
+            prompts.append(parts.prompts[shown.index(prompt)])
         elif (
             isinstance(prompt, dict) and isinstance(prompt.get("raw"), str) and isinstance(prompt.get("label", ""), str)
         ):
-            kept = {key: prompt[key] for key in ("id", "config") if prompt.get(key) is not None}
-            prompts.append({"raw": prompt["raw"], "label": prompt.get("label") or prompt["raw"], **kept})
+            extra = {key: prompt[key] for key in ("id", "config") if prompt.get(key) is not None}
+            prompts.append({"raw": prompt["raw"], "label": prompt.get("label") or prompt["raw"], **extra})
         else:
             origin.at(i).report(f"expected a prompt with raw and label, found {as_written(prompt)}")
     return prompts

@@ -101,8 +101,8 @@ class Tests:
             tests = self._tests(raw, self._origin.at("tests")) if self._listed is None else self._listed
             for number, test in enumerate(tests):
                 if not any(key in test.raw for key in _SAYS):
-                    found = ", ".join(map(str, test.raw)) or "nothing"
-                    test.origin.report(f"a test needs at least one of {', '.join(_SAYS)}; found {found:.60}")
+                    keys = ", ".join(map(str, test.raw)) or "nothing"
+                    test.origin.report(f"a test needs at least one of {', '.join(_SAYS)}; found {keys:.60}")
                 # promptfoo adds descriptions to the tests of such a file if `tests` names nothing else
                 described = {"description": f"Row #{number + 1}", **test.raw} if rows else test.raw
                 yield 0, number, test._replace(raw=described)
@@ -214,15 +214,15 @@ class Tests:
                 yield from self._tests_in_file(file, origin)
 
     def _generated_tests(self, path: Path, function: str, config: Any, origin: Origin) -> Iterator[AuthoredTest]:
-        made = generated_tests(path, function, config, self._sources.folder)
-        if isinstance(made, Generated):
-            for test in as_javascript(made.tests):
+        generated = generated_tests(path, function, config, self._sources.folder)
+        if isinstance(generated, Generated):
+            for test in as_javascript(generated.tests):
                 yield from self._test(test, origin)
-        elif made is None:
+        elif generated is None:
             self.skipped.append(origin.problem(f"the tests that {path.name} makes are missing: it is not executed"))
             origin.warn(f"{path.name} was not executed: it makes tests, which are not counted")
         else:
-            origin.report(made)
+            origin.report(generated)
 
     def _tests_in_file(self, path: Path, origin: Origin) -> Iterator[AuthoredTest]:
         shown = self._sources.shown(path)

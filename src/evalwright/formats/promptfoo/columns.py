@@ -32,14 +32,14 @@ def columns(every: AuthoredColumns, chosen: AuthoredColumns, shared: Mapping[str
     `shared` are the configuration's settings for all of them.
     """
     names: Counter[str] = Counter()
-    kept = {*map(id, chosen.prompts), *map(id, chosen.providers)}
-    found = {}
+    chosen_ids = {*map(id, chosen.prompts), *map(id, chosen.providers)}
+    variants = {}
     for number, (provider, prompt, name) in enumerate(_named_columns(every)):
         name = _unique(name, names)
-        if id(provider) in kept and id(prompt) in kept:
+        if id(provider) in chosen_ids and id(prompt) in chosen_ids:
             config = {**shared, "provider": {k: v for k, v in provider.items() if k != "prompts"}, "prompt": prompt}
-            found[number] = Variant(name, "promptfoo", config, {}, _SECONDS)
-    return found
+            variants[number] = Variant(name, "promptfoo", config, {}, _SECONDS)
+    return variants
 
 
 def _named_columns(every: AuthoredColumns) -> Iterator[tuple[Provider, AuthoredPrompt, str]]:

@@ -223,20 +223,20 @@ def doubt_columns(cases: Sequence[Case], variants: Sequence[Variant], origin: Or
                 origin.at("tests").warn(f"{key} {listed}: there are none of these{hint}; such tests are skipped")
 
 
-def doubt_assertion(one: Mapping[str, Any], origin: Origin) -> None:
+def doubt_assertion(assertion: Mapping[str, Any], origin: Origin) -> None:
     """Warn of an assertion that can never be judged, or never hold."""
-    base, value, threshold = base_of(one["type"])[1], one.get("value"), one.get("threshold")
-    if one["type"] != base and base in _NOT_TURNED:
-        origin.warn(f"{one['type']} is judged as {base}: promptfoo does not turn this type round")
+    base, value, threshold = base_of(assertion["type"])[1], assertion.get("value"), assertion.get("threshold")
+    if assertion["type"] != base and base in _NOT_TURNED:
+        origin.warn(f"{assertion['type']} is judged as {base}: promptfoo does not turn this type round")
     if base == "equals" and value is None:
-        origin.warn(f"{one['type']} needs a value; without one no output is equal")
+        origin.warn(f"{assertion['type']} needs a value; without one no output is equal")
     elif base in _NEEDS_VALUE and value in (None, "", []) and base != "equals":
-        origin.warn(f"{one['type']} needs a value; without one it is an error")
+        origin.warn(f"{assertion['type']} needs a value; without one it is an error")
     elif base in _ANY and "" in listed_texts(value):
-        always = "no output passes" if one["type"] != base else "every output passes"
+        always = "no output passes" if assertion["type"] != base else "every output passes"
         origin.at("value").warn(f"one of the texts is empty, and every output contains it: {always}")
     elif base in _NEEDS_THRESHOLD and threshold is None:
-        origin.warn(f"{one['type']} needs a threshold; without one it is an error")
+        origin.warn(f"{assertion['type']} needs a threshold; without one it is an error")
     elif base == "regex" and isinstance(value, str) and not holds_template(value) and (why := _mistake(value)):
         origin.at("value").warn(f"{value!r:.60} is not a pattern: {why}")
     elif base in ("is-json", "contains-json") and isinstance(value, dict) and (why := _schema_mistake(value)):
@@ -246,7 +246,7 @@ def doubt_assertion(one: Mapping[str, Any], origin: Origin) -> None:
             "has line breaks, so it is the body of a function, and returns nothing: this assertion fails"
         )
     if base in _SHARES and isinstance(threshold, (int, float)) and not 0 <= threshold <= 1:
-        origin.at("threshold").warn(f"{one['type']} scores from 0 to 1, and the threshold is {threshold:g}")
+        origin.at("threshold").warn(f"{assertion['type']} scores from 0 to 1, and the threshold is {threshold:g}")
 
 
 def doubt_rubric(kind: str, prompt: Any, origin: Origin) -> None:

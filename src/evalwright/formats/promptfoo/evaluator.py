@@ -51,11 +51,11 @@ class AssertionInput(NamedTuple):
     trace: Trace
     folder: str
 
-    def of(self, found: bool, missing: str, present: str = "") -> Evaluation:
+    def of(self, holds: bool, missing: str, present: str = "") -> Evaluation:
         """The result for a plain finding, inverted for `not-`; `missing` says what is wrong if it was not found,
         `present` if it was, unless that is the same."""
-        passed = found != self.negated
-        reason = "" if passed else (present or missing) if found else missing
+        passed = holds != self.negated
+        reason = "" if passed else (present or missing) if holds else missing
         return Evaluation(passed, 1.0 if passed else 0.0, reason)
 
     @property
@@ -64,9 +64,9 @@ class AssertionInput(NamedTuple):
         return value
 
 
-def expected_or_forbidden(found: str, wanted: str) -> tuple[str, str]:
+def expected_or_forbidden(finding: str, wanted: str) -> tuple[str, str]:
     """What is wrong with something else than was wanted, and, for `not-`, with what must not be."""
-    return f"{found}, expected {wanted}", f"{found}, forbidden: {wanted}"
+    return f"{finding}, expected {wanted}", f"{finding}, forbidden: {wanted}"
 
 
 class PromptfooAssertion:

@@ -102,8 +102,10 @@ def with_environment(value: Any, environment: Mapping[str, str]) -> Any:
             return value
         return _TEMPLATE.sub(lambda match: _with_environment(match[0], environment), value)
     if isinstance(value, dict):
-        made = {with_environment(key, environment): with_environment(item, environment) for key, item in value.items()}
-        return as_it_was(made, value)
+        expanded = {
+            with_environment(key, environment): with_environment(item, environment) for key, item in value.items()
+        }
+        return as_it_was(expanded, value)
     return (
         as_it_was([with_environment(item, environment) for item in value], value) if isinstance(value, list) else value
     )

@@ -164,8 +164,8 @@ def _sorted(value: Any, reverse: bool = False, keeps_case: bool = False, attribu
             left, right = (item.get(attribute) if isinstance(item, dict) else None for item in (left, right))
         if not keeps_case and isinstance(left, str) and isinstance(right, str):
             left, right = left.lower(), right.lower()
-        found = ordered_as(left, right, "gt") - ordered_as(left, right, "lt")
-        return -found if reverse else found
+        sign = ordered_as(left, right, "gt") - ordered_as(left, right, "lt")
+        return -sign if reverse else sign
 
     return List(sorted(_items(value), key=cmp_to_key(order)))
 

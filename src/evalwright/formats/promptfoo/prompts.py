@@ -140,8 +140,8 @@ class _Reading:
     def _prompts_in_file(self, path: Path, shown: str, name: str, origin: Origin) -> Iterator[AuthoredPrompt]:
         suffix = path.suffix.lower()
         if suffix in SCRIPTS:
-            made = {"function": [shown, name], "label": f"{shown}:{name}" if name else shown}
-            yield {**made, "remembers": True} if TURNS in self._sources.text(path, origin) else made
+            prompt = {"function": [shown, name], "label": f"{shown}:{name}" if name else shown}
+            yield {**prompt, "remembers": True} if TURNS in self._sources.text(path, origin) else prompt
         elif suffix == ".txt":
             pieces = _pieces(self._sources.lines(path, origin))
             if not pieces:

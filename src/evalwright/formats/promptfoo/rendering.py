@@ -46,10 +46,10 @@ class Rendering:
         self._files: dict[Path, str] = {}
         self._own_filters: dict[str, Any] | None = None
 
-    async def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    async def read(self, variables: Mapping[str, Any]) -> dict[str, Any]:
         """The variables of a cell, with files read: what functions of prompts get."""
-        values = dict(given)
-        for name, value in given.items():
+        values = dict(variables)
+        for name, value in variables.items():
             if in_file(value):
                 values[name] = await self._value_in_file(name, str(value), values)
         return values
@@ -70,11 +70,11 @@ class Rendering:
             arguments = [name, self._prompt.get("raw", ""), values, {"id": self._provider["id"]}]
             if suffix == ".py":
                 arguments.pop()
-            given = await call_file(self._folder, named, "get_var", arguments, walled=False)
-            if not isinstance(given, dict) or given.get("error") or given.get("output") in (None, ""):
-                problem = given.get("error") if isinstance(given, dict) else f"gave {given!r:.60}"
+            reply = await call_file(self._folder, named, "get_var", arguments, walled=False)
+            if not isinstance(reply, dict) or reply.get("error") or reply.get("output") in (None, ""):
+                problem = reply.get("error") if isinstance(reply, dict) else f"gave {reply!r:.60}"
                 raise ScriptError(f"{named}: {problem or 'no output'}")
-            output = as_javascript(given["output"])
+            output = as_javascript(reply["output"])
             return output.strip() if suffix == ".py" and isinstance(output, str) else output
         return self._file_content(Path(self._folder, path), suffix)
 

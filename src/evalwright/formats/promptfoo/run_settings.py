@@ -77,13 +77,13 @@ class RunningOptions:
         return variant
 
 
-def _options(given: dict[str, Any], key: str, origin: Origin) -> dict[str, Any]:
-    for name in given:
+def _options(written: dict[str, Any], key: str, origin: Origin) -> dict[str, Any]:
+    for name in written:
         if name in _WITHOUT_EFFECT or (name not in COMMAND_LINE and key == "commandLineOptions"):
             origin.at(name).warn("this key has no effect here", unread=True)
         elif name not in RUNNING and key == "evaluateOptions":
             origin.at(name).warn_unread(RUNNING)
-    options = {**what_fits(given, COMMAND_LINE, origin)}
+    options = {**what_fits(written, COMMAND_LINE, origin)}
     if "filterRange" in options and (mistake := mistaken_range(str(options["filterRange"]))):
         origin.at("filterRange").report(f"filterRange: {mistake}")
         del options["filterRange"]

@@ -23,16 +23,18 @@ _One = TypeVar("_One", bound=Mapping[str, Any])
 _Narrow = Callable[[list[AuthoredCase]], list[AuthoredCase]]
 
 
-def chosen_columns(found: Sequence[_One], flag: str, pattern: str | None) -> list[_One]:
+def chosen_columns(columns: Sequence[_One], flag: str, pattern: str | None) -> list[_One]:
     """The prompts or providers whose id or label matches. Raises InputError if none does."""
     if pattern is None:
-        return [*found]
+        return [*columns]
     fits = _pattern(flag, pattern)
     chosen = [
-        provider for provider in found if any(fits(str(provider[key])) for key in ("id", "label") if provider.get(key))
+        provider
+        for provider in columns
+        if any(fits(str(provider[key])) for key in ("id", "label") if provider.get(key))
     ]
     if not chosen:
-        names = ", ".join(str(provider.get("label") or provider.get("id"))[:60] for provider in found[:_MOST_NAMED])
+        names = ", ".join(str(provider.get("label") or provider.get("id"))[:60] for provider in columns[:_MOST_NAMED])
         raise InputError(f"{flag}: none of {names} matches {pattern!r}")
     return chosen
 
@@ -82,8 +84,8 @@ def _in_range(part: slice) -> _Narrow:
     """A range counts the tests of scenarios after the others, each once for every config."""
 
     def narrowed(cases: list[AuthoredCase]) -> list[AuthoredCase]:
-        kept = {*[*dict.fromkeys(case.group for case in cases)][part]}
-        return [case for case in cases if case.group in kept]
+        groups = {*[*dict.fromkeys(case.group for case in cases)][part]}
+        return [case for case in cases if case.group in groups]
 
     return narrowed
 
@@ -95,8 +97,8 @@ def _narrowed_lists(narrow: Callable[[list[int], int], list[int]]) -> _Narrow:
         listed: dict[int, dict[int, None]] = {}
         for case in cases:
             listed.setdefault(case.listed, {})[case.test] = None
-        kept = {(place, test) for place, tests in listed.items() for test in narrow([*tests], place)}
-        return [case for case in cases if (case.listed, case.test) in kept]
+        places = {(place, test) for place, tests in listed.items() for test in narrow([*tests], place)}
+        return [case for case in cases if (case.listed, case.test) in places]
 
     return narrowed
 

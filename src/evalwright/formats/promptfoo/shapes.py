@@ -194,8 +194,8 @@ def _report(kind: KeyKind, key: str, value: Any, origin: Origin, *, secret: bool
             if part is not None and not kind.each.fits(part):
                 _report(kind.each, str(name), part, origin.at(name), secret=secret)
         return
-    found = kind_in_words(value) if secret or looks_secret(key) else as_written(value)
-    origin.report(f"{key}: expected {kind.expected}, found {found}")
+    shown = kind_in_words(value) if secret or looks_secret(key) else as_written(value)
+    origin.report(f"{key}: expected {kind.expected}, found {shown}")
 
 
 def warn_of_others(raw: Mapping[str, Any], known: Collection[str], origin: Origin) -> None:

@@ -34,16 +34,16 @@ _BLANKS = " \t\r\n"
 _JSON_BEGINS = ("[", "{", '"', "-", *"0123456789")
 
 
-def as_it_was(made: Any, value: Any) -> Any:
+def as_it_was(copy: Any, value: Any) -> Any:
     """What was made of a mapping or list; the original if all its parts are unchanged.
 
     A configuration is traversed several times while it is read, and little of it changes. Copies of the rest would take
     most of the memory for reading, and what many tests share is read only once if it stays one object.
     """
-    if type(made) is not type(value) or len(made) != len(value) or not all(map(is_, made, value)):
-        return made
-    same = not isinstance(made, dict) or all(map(is_, made.values(), value.values()))
-    return value if same else made
+    if type(copy) is not type(value) or len(copy) != len(value) or not all(map(is_, copy, value)):
+        return copy
+    same = not isinstance(copy, dict) or all(map(is_, copy.values(), value.values()))
+    return value if same else copy
 
 
 def as_javascript(value: Any) -> Any:
@@ -52,8 +52,10 @@ def as_javascript(value: Any) -> Any:
     if isinstance(value, float):
         return int(value) if value.is_integer() and abs(value) < _EXACT else value
     if isinstance(value, dict):
-        made = {key if isinstance(key, str) else template_text(key): as_javascript(item) for key, item in value.items()}
-        return as_it_was(made, value)
+        converted = {
+            key if isinstance(key, str) else template_text(key): as_javascript(item) for key, item in value.items()
+        }
+        return as_it_was(converted, value)
     if isinstance(value, (list, tuple)):
         return as_it_was([as_javascript(item) for item in value], value)
     return value.isoformat() if isinstance(value, date) else value

@@ -111,11 +111,11 @@ def _named_scores(rows: Iterable[Any]) -> dict[str, _Scores]:
     score."""
     scores: dict[str, _Scores] = {}
     for row in rows:
-        given = {name: _Scores(value, 1.0, 1) for name, value in row.detail.get("named_scores", {}).items()}
-        given |= _named_scores(map(_Member, row.detail.get("children", ())))
+        own_scores = {name: _Scores(value, 1.0, 1) for name, value in row.detail.get("named_scores", {}).items()}
+        own_scores |= _named_scores(map(_Member, row.detail.get("children", ())))
         if metric := row.detail.get("metric"):
-            given[metric] = _Scores(row.score or 0.0, 1.0, 1)
-        for name, own in given.items():
+            own_scores[metric] = _Scores(row.score or 0.0, 1.0, 1)
+        for name, own in own_scores.items():
             score = scores.setdefault(name, _Scores())
             score.total += own.total * _weight(row.detail)
             score.weight += own.weight * _weight(row.detail)

@@ -112,10 +112,10 @@ def is_result(reply: Any) -> TypeGuard[Mapping[str, Any]]:
 
 
 def _evaluation_of(question: AssertionInput, reply: Mapping[str, Any]) -> Evaluation:
-    given, score = reply["pass"], float(reply["score"])
+    holds, score = reply["pass"], float(reply["score"])
     # As in promptfoo: a threshold applies to numbers of both languages, but only to Python's mappings.
     short = question.kind == "python" and question.threshold is not None and score < question.threshold
-    passed = given and not short
+    passed = holds and not short
     if question.negated:
         passed = not passed
     detail: dict[str, Any] = {}

@@ -92,8 +92,8 @@ async def _passed_by_judge(question: AssertionInput, names: Mapping[str, Any], m
     grader = judge_of(question, names)
 
     def read(reply: str) -> tuple[dict[str, Any], bool, float]:
-        found = the_object(reply, ("pass", "score"))
-        return found, *passes_and_score(found)
+        verdict = the_object(reply, ("pass", "score"))
+        return verdict, *passes_and_score(verdict)
 
     (verdict, passed, score), text = await graded_reply(grader, messages, read)
     reason = verdict.get("reason")

@@ -23,8 +23,8 @@ def finish_reason(question: AssertionInput) -> Evaluation:
         raise EvaluatorError("finish-reason needs a value: expected text, such as stop", "bad_value")
     if not ended:
         return question.of(False, "the provider does not say why the reply ended")
-    found = f"the reply ended with {ended!r}"
-    return question.of(wanted.lower() == str(ended).lower(), f"{found}, expected {wanted!r}", found)
+    ending = f"the reply ended with {ended!r}"
+    return question.of(wanted.lower() == str(ended).lower(), f"{ending}, expected {wanted!r}", ending)
 
 
 def guardrails(question: AssertionInput) -> Evaluation:
@@ -44,11 +44,13 @@ def guardrails(question: AssertionInput) -> Evaluation:
 
 def perplexity(question: AssertionInput) -> Evaluation:
     """The perplexity of the tokens is at most `threshold`; without one, it passes."""
-    found = _perplexity(question)
+    measured = _perplexity(question)
     if question.threshold is None:
         return Evaluation(True, 1.0)
-    value, limit = f"perplexity {found:.4g}", question.threshold
-    return question.of(found <= limit, f"{value}, the threshold is {limit:g}", f"{value}, expected more than {limit:g}")
+    value, limit = f"perplexity {measured:.4g}", question.threshold
+    return question.of(
+        measured <= limit, f"{value}, the threshold is {limit:g}", f"{value}, expected more than {limit:g}"
+    )
 
 
 def perplexity_score(question: AssertionInput) -> Evaluation:

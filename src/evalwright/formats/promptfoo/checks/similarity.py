@@ -27,8 +27,8 @@ def levenshtein(question: AssertionInput) -> Evaluation:
     """The edit distance in code units is at most `threshold` (5)."""
     value, limit = _text(question), 5 if question.threshold is None else question.threshold
     distance = _distance(code_units(question.text), code_units(value))
-    found = f"the edit distance is {distance}"
-    return question.of(distance <= limit, f"{found}, the limit is {limit:g}", f"{found}, expected more than {limit:g}")
+    shown = f"the edit distance is {distance}"
+    return question.of(distance <= limit, f"{shown}, the limit is {limit:g}", f"{shown}, expected more than {limit:g}")
 
 
 def rouge_n(question: AssertionInput) -> Evaluation:

@@ -48,8 +48,8 @@ def starts_with(question: AssertionInput) -> Evaluation:
     if not isinstance(value, str) or not value:
         raise _needs(question, "a text")
     start = f"begin with {value!r:.{_SHOWN}}"
-    found = f"the output does not {start}: {question.text[:_SHOWN]!r}"
-    return question.of(question.text.startswith(value), found, f"the output must not {start}")
+    difference = f"the output does not {start}: {question.text[:_SHOWN]!r}"
+    return question.of(question.text.startswith(value), difference, f"the output must not {start}")
 
 
 def contains_any(question: AssertionInput) -> Evaluation:
@@ -178,8 +178,8 @@ def _after_gap(text: str, at: int) -> int:
 
 
 def _needs(question: AssertionInput, what: str) -> EvaluatorError:
-    found = "none" if question.value in (None, "") else f"{question.value!r:.60}"
-    return EvaluatorError(f"{question.kind} needs a value: expected {what}, found {found}", "bad_value")
+    shown = "none" if question.value in (None, "") else f"{question.value!r:.60}"
+    return EvaluatorError(f"{question.kind} needs a value: expected {what}, found {shown}", "bad_value")
 
 
 def _value_text(value: Any) -> str:
