@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,13 +13,19 @@ from evalwright.files.temporary import PREFIX, TemporaryFolder
 
 
 def test_a_folder_whose_process_is_gone_is_removed_by_the_next_one(tmp_path: Path) -> None:
-    left = tmp_path / f"{PREFIX}left"
-    left.mkdir()
-    (tmp_path / "other").mkdir()
+    left = TemporaryFolder(tmp_path)
+    assert left._lock is not None
+    os.close(left._lock)
     made = TemporaryFolder(tmp_path)
-    assert {*tmp_path.iterdir()} == {made.path, tmp_path / "other"}
+    assert [*tmp_path.iterdir()] == [made.path]
     made.close()
-    assert [*tmp_path.iterdir()] == [tmp_path / "other"]
+
+
+@pytest.mark.parametrize("name", ["other", f"{PREFIX}analysis", f"{PREFIX}0123456789abcdef-notes"])
+def test_a_folder_of_the_user_stays_whatever_its_name_begins_with(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    TemporaryFolder(tmp_path).close()
+    assert [*tmp_path.iterdir()] == [tmp_path / name]
 
 
 def test_the_folder_around_it_is_made_if_need_be(tmp_path: Path) -> None:
@@ -49,7 +56,7 @@ def test_removing_folders_of_processes_that_are_gone_leaves_nothing_open(
     tmp_path: Path, opened: Callable[[], list[str]]
 ) -> None:
     for name in "abc":
-        (tmp_path / f"{PREFIX}{name}").mkdir()
+        (tmp_path / f"{PREFIX}{name * 16}").mkdir()
     TemporaryFolder(tmp_path).close()
     assert ([*tmp_path.iterdir()], opened()) == ([], [])
 

@@ -158,6 +158,18 @@ def test_what_a_dead_process_left_half_made_is_removed(tmp_path: Path) -> None:
     writer.close()
 
 
+@pytest.mark.parametrize("name", [".new-ideas", ".new-1-0123abcd.txt", ".new-2026-0123abcd"])
+def test_what_only_looks_half_made_stays(tmp_path: Path, name: str) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    if name == ".new-2026-0123abcd":
+        (tmp_path / name).symlink_to("elsewhere")
+    else:
+        (tmp_path / name).mkdir()
+    created(tmp_path).close()
+    assert (tmp_path / name).is_dir()
+    assert [*(tmp_path / "elsewhere").iterdir()] == []
+
+
 def test_what_a_living_process_is_making_is_left_alone(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _DIE_IN_CREATE, str(tmp_path), "live"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from evalwright.files.durable import PRIVATE_FOLDER
 from evalwright.processes.ties import folder, tie, untie
 
 __all__ = ["PREFIX", "TemporaryFolder", "remove_tree", "temporary_folder"]
 
 PREFIX = "evalwright-run-"
+_FOLDERS = re.compile(rf"{PREFIX}[0-9a-f]{{16}}")
+"""Only names that are made here: a folder of the user that merely begins alike must not be removed."""
 _PATIENCE = 60
 """Seconds for one command that removes a folder: a hanging network disk must not hang the run."""
 
@@ -69,7 +73,8 @@ def remove_tree(path: Path) -> None:
 
 def _locked_folder(base: Path) -> tuple[Path, int | None]:
     while True:
-        path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base)).resolve()
+        path = base.resolve() / f"{PREFIX}{os.urandom(8).hex()}"
+        path.mkdir(PRIVATE_FOLDER)
         try:
             lock = _lock(path)
         except (BlockingIOError, FileNotFoundError):
@@ -94,7 +99,9 @@ def _lock(path: Path) -> int | None:
 
 
 def _remove_leftovers(base: Path) -> None:
-    for path in base.glob(PREFIX + "*"):
+    for path in base.glob(f"{PREFIX}*"):
+        if not _FOLDERS.fullmatch(path.name):
+            continue
         try:
             lock = _lock(path)
         except OSError:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -23,6 +24,8 @@ from evalwright.stores.lock import LOCK_NAME, RunLock
 __all__ = ["draft_in", "free_places", "publish"]
 
 _DRAFT = ".new-"
+_DRAFTS = re.compile(rf"{re.escape(_DRAFT)}[0-9]+-[0-9a-f]{{8}}")
+"""Only names that are made here: a folder of the user that merely begins alike must not be removed."""
 _TAKEN = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
 """The errors of rename(2) if the name is taken by a file, or by a folder with content; they depend on the system."""
 
@@ -109,6 +112,8 @@ def _lock_until(descriptor: int, deadline: float) -> bool:
 def _remove_leftovers(folder: Path) -> None:
     """Remove the drafts of processes that have died."""
     for draft in folder.glob(f"{_DRAFT}*"):
+        if not _DRAFTS.fullmatch(draft.name) or draft.is_symlink():
+            continue
         with suppress(RunLockedError, StorageError, FileNotFoundError):
             _remove(draft, RunLock(draft / LOCK_NAME, draft))
 
