@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from evalwright.errors import InputError
 from evalwright.stores.local_files import LocalFiles
 from evalwright.testing import a_plan
 
@@ -37,6 +38,16 @@ def test_what_has_the_name_of_a_run_stays(tmp_path: Path, what: str, assembled: 
     assert store.run_ids() == [f"{NAME}-2"]
     assert (store.read(f"{NAME}-2").plan or plan).run_id == f"{NAME}-2"
     assert sorted(path.name for path in tmp_path.iterdir()) == [NAME, f"{NAME}-2"]
+
+
+@pytest.mark.parametrize("assembled", [False, True])
+def test_a_run_is_no_folder_for_others(tmp_path: Path, assembled: bool) -> None:
+    LocalFiles(tmp_path).create(a_plan(), [], {}).close()
+    inside = LocalFiles(tmp_path / NAME)
+    before = sorted((tmp_path / NAME).iterdir())
+    with pytest.raises(InputError, match="is a run: name the folder in which runs are created"):
+        inside.assemble(a_plan(), fill) if assembled else inside.create(a_plan(), [], {})
+    assert sorted((tmp_path / NAME).iterdir()) == before
 
 
 def test_a_run_that_cannot_be_filled_leaves_nothing(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from evalwright.errors import InputError, StorageError
+from evalwright.errors import InputError, Problem, StorageError
 from evalwright.files.durable import PRIVATE, AppendFile, replace_file, storage_error, sync_folder
 from evalwright.files.masker import Masker
 from evalwright.files.paths import path_in, safe_id
@@ -66,7 +66,8 @@ class LocalFiles(Masked):
         return cls(folder.parent, masker), folder.name
 
     def create(self, plan: Plan, cases: Iterable[Case], documents: Mapping[str, bytes]) -> LocalWriter:
-        """A new run; see `Store.create`. Raises StorageError."""
+        """A new run; see `Store.create`. Raises InputError and StorageError."""
+        self._must_not_be_a_run()
         run_id = safe_id(plan.run_id)
         with draft_in(self.folder) as (draft, lock):
             encoder = LineEncoder(self._masker.keeping(reserved_words(plan)))
@@ -74,6 +75,10 @@ class LocalFiles(Masked):
             _write_documents(draft, documents, self._masker)
             folder = self._publish(draft, plan, run_id)
         return LocalWriter(folder, lock, self._masker, new=True)
+
+    def _must_not_be_a_run(self) -> None:
+        if is_run(self.folder):
+            raise InputError(Problem(str(self.folder), "is a run: name the folder in which runs are created"))
 
     def _publish(self, draft: Path, plan: Plan, run_id: str) -> Path:
         """Rename the draft to the first free id."""
@@ -88,8 +93,9 @@ class LocalFiles(Masked):
         """Create a run whose records are all there from the start: `fill` writes them into a draft, which has its plan.
 
         The run's id must be set before, as the records contain it; `unresolved` are the placeholders of secrets in the
-        plan. Raises StorageError.
+        plan. Raises InputError and StorageError.
         """
+        self._must_not_be_a_run()
         with draft_in(self.folder) as (draft, lock):
             folder = next(free_places(self.folder, safe_id(plan.run_id)))
             plan.run_id = folder.name
