@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.projects import TWO_SYSTEMS, project
+from acceptance.projects import EVAL, TWO_SYSTEMS, project
 
 LOOKS = """
 import json, sys
@@ -70,3 +70,14 @@ def test_looking_at_a_run_needs_nothing_that_running_needs(tmp_path: Path) -> No
 @pytest.mark.parametrize("command", [command for command in MAY_LOAD if command != "inspect RUN"])
 def test_a_command_loads_no_more_than_it_may(tmp_path: Path, command: str) -> None:
     must_load_little(tmp_path, command)
+
+
+@pytest.mark.cold
+@pytest.mark.parametrize("words", ["list formats", "run eval.yaml"])
+def test_modules_of_the_working_directory_take_no_place_of_a_library(tmp_path: Path, words: str) -> None:
+    project(tmp_path, {"a": "thanks"}, EVAL.replace("python_function,", "python_function, isolation: process,"))
+    for name in ("asyncio", "click", "msgspec"):
+        (tmp_path / f"{name}.py").write_text("raise RuntimeError('imported')\n")
+    command = [sys.executable, "-m", "evalwright", *words.split()]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, "imported" in done.stdout + done.stderr) == (0, False)

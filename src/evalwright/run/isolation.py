@@ -103,6 +103,7 @@ class _Worker:
         with theirs:
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
+                "-P",  # modules of the working directory must not take the place of libraries
                 "-m",
                 "evalwright.run.worker",
                 str(theirs.fileno()),
