@@ -46,6 +46,10 @@ PLACES: dict[str, Callable[[str], object]] = {
     "JSON of .NET": lambda s: {
         "body": re.sub(r"\\u....", _upper, _with_numbers(json.dumps(s), "<>&'+").replace('\\"', "\\u0022"))
     },
+    "JSON in a url query": lambda s: {"url": "https://api.example/?q=" + quote(json.dumps({"key": s}))},
+    "url in a url query": lambda s: {"url": "https://a.example/?next=" + quote(f"https://b.example/?k={quote(s)}")},
+    "JSON in base64": lambda s: {"h": base64.b64encode(json.dumps({"key": s}).encode()).decode()},
+    "base64 in a url query": lambda s: {"url": "/?auth=" + quote(base64.b64encode(s.encode()).decode(), safe="")},
     "ASCII JSON in JSON in text": lambda s: {"body": json.dumps(json.dumps({"key": s}))},
 }
 

@@ -22,11 +22,22 @@ _TAIL = 64
 
 def forms_of(secret: str) -> set[str]:
     """Every form in which a secret may occur."""
+    inside = {form for text in _texts(secret) for form in _inside_base64(_bytes(text))}
+    return _written(secret) | inside | {quote(form, safe="") for form in inside}
+
+
+def short_forms_of(secret: str) -> set[str]:
+    """Every form in which a short secret may be a separate word; for base64, only the secret encoded by itself."""
+    whole = base64.b64encode(_bytes(secret)).decode()
+    return _written(secret) | {whole, whole.rstrip("=")}
+
+
+def _written(secret: str) -> set[str]:
+    """The forms other than base64."""
     from html import escape
 
     once, ascii_once = _in_json(secret), _in_json(secret, ascii_only=True)
-    data = secret.encode("utf-8", "surrogatepass")
-    percent = {quote(data, safe=safe) for safe in ("", "/", "/:@?&=+$,;!*'()")} | {quote_plus(data)}
+    percent = {form for text in _texts(secret) for form in _in_address(_bytes(text))}
     lower_percent = {re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), text) for text in percent}
     forms = {secret, once, _in_json(once), ascii_once, _in_json(ascii_once, ascii_only=True)}
     forms |= {
@@ -36,15 +47,26 @@ def forms_of(secret: str) -> set[str]:
         escape(secret, quote=False),
     }
     forms |= {_with_numbers(secret, *form) for form in _AS_NUMBERS}
-    return forms | percent | lower_percent | set(_inside_base64(data))
+    return forms | percent | lower_percent
 
 
-def short_forms_of(secret: str) -> set[str]:
-    """Every form in which a short secret may be a separate word; for base64, only the secret encoded by itself."""
-    data = secret.encode("utf-8", "surrogatepass")
-    inside = set(_inside_base64(data))
-    whole = base64.b64encode(data).decode()
-    return (forms_of(secret) - inside) | {whole, whole.rstrip("=")}
+def _texts(secret: str) -> set[str]:
+    """The secret as it is and in JSON, of which either may be encoded further."""
+    return {secret, _in_json(secret), _in_json(secret, ascii_only=True)}
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _in_address(data: bytes) -> Iterator[str]:
+    """What encoders of addresses make of the data, and of an address with it that is in the query of another one. They
+    leave different characters as they are."""
+    for safe in ("", "/", "/:@?&=+$,;!*'()"):
+        once = quote(data, safe=safe)
+        yield from (once, quote(once, safe=safe))
+    once = quote_plus(data)
+    yield from (once, quote_plus(once))
 
 
 def forms_in_json(text: str) -> Iterator[str]:
