@@ -6,12 +6,13 @@ The expectation is in the case, or in the configuration for all cases; a case th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
 import msgspec
 
+from evalwright.errors import Problem
 from evalwright.evaluators.conversation.messages import conversation_of, expected_of, parsed_json
 from evalwright.evaluators.conversation.outcomes import KEPT, MOST_SHOWN, NO_ANSWER, graded, skipped
 from evalwright.evaluators.onlooker import Onlooker
@@ -86,6 +87,13 @@ class GroundTruthMatch(Onlooker, frozen=True):
     """The final response contains the ground truth, ignoring case and white space."""
 
     text: str | None = None
+
+    @staticmethod
+    def config_doubts(config: Mapping[str, Any]) -> list[Problem]:
+        text = config.get("text")
+        if isinstance(text, str) and not text.strip():
+            return [Problem("", "every response contains the empty text: say what to look for", key="text")]
+        return []
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         truth = expected_of(case).ground_truth if self.text is None else self.text

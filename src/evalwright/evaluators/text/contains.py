@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
+from evalwright.errors import Problem
 from evalwright.evaluators.fields import parts_at, text_at
 from evalwright.evaluators.onlooker import PASSED, Look, Onlooker
 from evalwright.evaluators.wording import listed, shown
@@ -34,6 +35,12 @@ class ContainsText(Onlooker, frozen=True):
     field: str = _ANSWER
     absent: Literal["error", "empty"] = "error"
     """A field that the trace does not have is an error, or "" as in the original evalh."""
+
+    @staticmethod
+    def config_doubts(config: Mapping[str, Any]) -> list[Problem]:
+        if config.get("all_of") == [] == config.get("none_of") and not config.get("any_of"):
+            return [Problem("", "with none_of empty, too, every text passes: say what to look for", key="all_of")]
+        return []
 
     @property
     def uses_case(self) -> bool:
