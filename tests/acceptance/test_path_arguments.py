@@ -30,3 +30,13 @@ def test_no_path(command: str, given: str, tmp_path: Path) -> None:
     if words[-2].startswith("--"):
         assert f"Invalid value for '{words[-2]}'" in ended.err
     assert {*tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("words", ["run caf\udce9.yaml", "run eval.yaml --out caf\udce9"])
+def test_a_path_that_a_run_could_not_name_is_refused_before_it_runs(tmp_path: Path, words: str) -> None:
+    made = project(tmp_path, {"a": "thanks"})
+    (tmp_path / "caf\udce9.yaml").write_text((tmp_path / "eval.yaml").read_text())
+    before = {*tmp_path.iterdir()}
+    ended = made.evalwright(*words.split())
+    assert (ended.code, "caf\\udce9" in ended.err and "is not UTF-8" in ended.err) == (2, True)
+    assert {*tmp_path.iterdir()} == before

@@ -81,11 +81,14 @@ def reserved_words(plan: Plan) -> frozenset[str]:
 
 def plan_to_json(plan: Plan, masker: Masker, unresolved: Mapping[str, str] = {}) -> bytes:
     """The plan as it is stored: secrets as `${NAME}`, including those that were never resolved; sealed if it is our
-    own."""
+    own. Raises InputError for a path that is not UTF-8: all other texts have been checked."""
     plain = masker.placeholders(msgspec.to_builtins(plan), unresolved)
-    if plan.seal:
-        plain["seal"] = _seal_of(plain, create=True)
-    return msgspec.json.format(msgspec.json.encode(plain), indent=2) + b"\n"
+    try:
+        if plan.seal:
+            plain["seal"] = _seal_of(plain, create=True)
+        return msgspec.json.format(msgspec.json.encode(plain), indent=2) + b"\n"
+    except UnicodeEncodeError as error:
+        raise InputError(f"{error.object!r:.300} is not UTF-8, and a run could not name it: rename it") from error
 
 
 def named_in_plan(data: bytes | None, variables: Mapping[str, str]) -> dict[str, str]:
