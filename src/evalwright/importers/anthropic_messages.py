@@ -13,6 +13,7 @@ from evalwright.importers.placed_records import ImportRecord, placed_records
 from evalwright.importers.record_values import described
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript
+from evalwright.model.trace import TraceError
 
 __all__ = ["AnthropicMessages"]
 
@@ -80,10 +81,15 @@ class _Record:
         self.id = id if isinstance(id, str) and id else None
 
     def _response(self, response: dict[str, Any]) -> None:
+        error = response.get("error")
+        if response.get("type") == "error" and isinstance(error, dict):
+            self._talk.error = TraceError(str(error.get("type") or "api_error"), str(error.get("message") or "failed"))
+            return
         model = response.get("model")
         turn = self._talk.turn(None, None, model if isinstance(model, str) else None)
         assistant_blocks(self._talk, turn, blocks_in(response.get("content")), self._reading.notes)
-        self._talk.tokens = tokens_of(self._reading.notes, response.get("usage"))
+        self._talk.tokens += tokens_of(self._reading.notes, response.get("usage"))
+        self._talk.extra.pop("stopped", None)  # an earlier response was continued
         if response.get("stop_reason") not in (None, "end_turn", "tool_use", "stop_sequence"):
             self._talk.extra["stopped"] = response["stop_reason"]
 
@@ -99,6 +105,8 @@ class _Record:
             content = message.get("content")
             blocks = blocks_in(content)
             match message.get("role"):
+                case "assistant" if message.get("type") == "message":  # a response that was appended as it came
+                    self._response(message)
                 case "assistant":
                     assistant_blocks(self._talk, self._talk.turn(), blocks, self._reading.notes)
                 case "user":

@@ -33,8 +33,11 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
             response: dict[str, Any] = {}
             if isinstance(record, dict):
                 response = record
-                if isinstance(record.get("instructions"), str):
-                    talk.system(record["instructions"])
+                instructions = record.get("instructions")
+                if isinstance(instructions, str):
+                    talk.system(instructions)
+                elif instructions is not None:
+                    _items(talk, instructions, "instructions", reading, report)
                 question = record.get("input")
                 if isinstance(question, str):
                     talk.user(question)
@@ -108,17 +111,39 @@ def read_item(
             report(f"{key}.call_id", f"the output of a missing call: {call_id!r}")
             return
         output = item.get("output")
+        failed = any(map(_is_failure, dictionaries(output)))
         if any("stdout" in part for part in dictionaries(output)):
             output = {"output": output}  # of a shell: what each command printed, and how it ended
-        talk.result(call_id, output if isinstance(output, dict) else texts_of(output, reading.notes))
+        talk.result(call_id, output if isinstance(output, dict) else texts_of(output, reading.notes), failed=failed)
     elif kind == "reasoning":
         for text in thoughts_in(item.get("summary"), item.get("content")):
             talk.think(text)
     elif isinstance(kind, str) and kind.endswith("_call"):
-        known = ("type", "id", "status", "call_id")
-        talk.call(kind.removesuffix("_call"), call_id, {name: item[name] for name in item if name not in known})
+        _hosted_call(talk, kind.removesuffix("_call"), call_id, item, reading)
     else:
         reading.notes.lose(f"items of type {kind!r}")
+
+
+_RETURNED = ("results", "outputs", "result", "output")
+"""Where items of tools that the provider runs have what these returned."""
+
+
+def _hosted_call(talk: Transcript, name: str, call_id: Any, item: dict[str, Any], reading: ImportFindings) -> None:
+    """A call of a tool of the provider, with its result, if the item has it."""
+    known = ("type", "id", "status", "call_id", *_RETURNED)
+    talk.call(name, call_id, {key: item[key] for key in item if key not in known})
+    returned: Any = {key: item[key] for key in _RETURNED if item.get(key) is not None}
+    failed = item.get("status") == "failed"
+    if name == "image_generation" and returned:
+        returned = texts_of([{"type": "image"}], reading.notes)
+    if (returned or failed) and call_id is not None:
+        talk.result(call_id, returned or "", failed=failed)
+
+
+def _is_failure(output: dict[str, Any]) -> bool:
+    """Whether a command of a shell ended with another code than 0, or did not end."""
+    outcome = output.get("outcome")
+    return isinstance(outcome, dict) and (outcome.get("type") == "timeout" or outcome.get("exit_code") not in (0, None))
 
 
 def _message(talk: Transcript, item: dict[str, Any], key: str, reading: ImportFindings, report: Any) -> None:
