@@ -11,6 +11,7 @@ from evalwright import evaluate, load
 from evalwright.errors import InputError
 from evalwright.importers.detection import detected
 from evalwright.importers.file_heads import head_of
+from evalwright.importers.sources import expanded
 from importers.transcripts import imported, written
 
 ANSWER = "output.final_answer"
@@ -238,6 +239,27 @@ def test_goldens_that_ask_and_expect_the_same_are_trials(tmp_path):
     (tmp_path / "f.json").write_text(json.dumps(goldens))
     _, (case,) = imported(tmp_path, "deepeval", tmp_path / "f.json")
     assert [one["output"]["final_answer"] for one in case["embedded_trace"]] == ["a", "b"]
+
+
+def test_a_command_in_the_text_of_swe_agent_is_a_call_with_its_observation(tmp_path):
+    history = [
+        {"role": "user", "content": "fix it", "message_type": "observation"},
+        {
+            "role": "assistant", "content": "I look.\n```\nls\n```", "thought": "I look.", "action": "ls",
+            "tool_calls": None, "thinking_blocks": [{"type": "thinking", "thinking": "Where?"}],
+        },
+        {"role": "user", "content": "a.py", "message_type": "observation"},
+        {"role": "user", "content": "Go on."},
+    ]  # fmt: skip
+    info = {"exit_status": "submitted", "model_stats": {}}
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "a.traj").write_text(json.dumps({"trajectory": [], "history": history, "info": info}))
+    files, _ = expanded([tmp_path / "runs"])
+    _, (case,) = imported(tmp_path, "swe-agent", *files)
+    trace = case["embedded_trace"]
+    assert [(call["name"], call["arguments"]) for call in trace["tool_calls"]] == [("bash", {"command": "ls"})]
+    assert [message["role"] for message in trace["messages"]] == ["user", "assistant", "tool", "user"]
+    assert trace["messages"][1]["thinking"] == "Where?"
 
 
 def test_a_trajectory_of_swe_agent_leaves_its_demonstrations_out(tmp_path):

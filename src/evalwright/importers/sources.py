@@ -35,7 +35,7 @@ __all__ = [
     "stem",
 ]
 
-SEARCHED = (".jsonl", ".ndjson", ".json", ".eval")
+SEARCHED = (".jsonl", ".ndjson", ".json", ".eval", ".traj")
 """Suffixes of the files that are searched for in a folder."""
 BOM = b"\xef\xbb\xbf"
 _OTLP = (b"service.name", b"telemetry.sdk.")

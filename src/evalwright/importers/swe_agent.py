@@ -16,6 +16,9 @@ from evalwright.importers.transcript import Transcript, arguments_of
 
 __all__ = ["SweAgent"]
 
+_SHELL = "bash"
+"""What agents without tools of their own write commands for."""
+
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
     """The trajectories in the files, one per file."""
@@ -28,11 +31,15 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
             )
             continue
         talk = Transcript()
+        acted = False
         for message in dictionaries(history):
             if message.get("is_demo"):
                 reading.notes.lose("messages of demonstrations")
+            elif acted and message.get("role") == "user":
+                talk.result(None, texts_of(message.get("content"), reading.notes), _SHELL)
+                acted = False
             else:
-                _message(talk, message, reading.notes)
+                acted = _message(talk, message, reading.notes)
         info = document.get("info")
         _outcome(talk, info if isinstance(info, dict) else {}, reading.notes)
         origin = {"imported_from": {"file": file.name, "format": "swe-agent"}}
@@ -40,11 +47,15 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
         yield Imported(file, stem(file), question, talk.trace("recorded", origin))
 
 
-def _message(talk: Transcript, message: dict[str, Any], notes: ImportNotes) -> None:
+def _message(talk: Transcript, message: dict[str, Any], notes: ImportNotes) -> bool:
+    """Add a message; returns whether it has an action in its text, whose result the next message of the user is."""
     text = texts_of(message.get("content"), notes)
     match message.get("role"):
         case "assistant":
             turn = talk.turn()
+            for block in dictionaries(message.get("thinking_blocks")):
+                if isinstance(thought := block.get("thinking"), str) and thought:
+                    turn.think(thought)
             if text:
                 turn.add_text(text)
             for call in dictionaries(message.get("tool_calls")):
@@ -52,6 +63,10 @@ def _message(talk: Transcript, message: dict[str, Any], notes: ImportNotes) -> N
                 function = function if isinstance(function, dict) else {}
                 name, arguments = str(function.get("name", "tool")), arguments_of(function.get("arguments"))
                 talk.calls_in(turn, name, call.get("id"), arguments)
+            action = message.get("action")
+            if isinstance(action, str) and action.strip() and not turn.calls:
+                talk.calls_in(turn, _SHELL, None, {"command": action})
+                return True
         case "tool":
             ids = message.get("tool_call_ids")
             called = ids[0] if isinstance(ids, list) and ids else message.get("tool_call_id")
@@ -60,6 +75,7 @@ def _message(talk: Transcript, message: dict[str, Any], notes: ImportNotes) -> N
             talk.system(text)
         case _:
             talk.user(text)
+    return False
 
 
 def _outcome(talk: Transcript, info: dict[str, Any], notes: ImportNotes) -> None:
