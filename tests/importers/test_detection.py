@@ -149,6 +149,20 @@ def test_what_is_no_recording_is_refused_by_what_it_is(tmp_path, given, text, fa
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ('{"op_name": "x", "inputs": {}}\n' * 2, "in objects with the keys op_name, inputs;"),
+        ("city,country\nBonn,Germany\n", "in a table with the columns city, country;"),
+        ('["a"]', "recognised; pass"),
+    ],
+)
+def test_the_error_for_an_unknown_format_says_what_is_in_the_file(tmp_path, text, seen):
+    file = tmp_path / "x.log"
+    file.write_text(text)
+    assert seen in str(run(file, "--out", tmp_path / "out").exception)
+
+
 @pytest.mark.parametrize("text", ["just text", "12"])
 def test_a_text_or_a_number_in_yaml_is_no_recording(tmp_path, text):
     file = tmp_path / "x.yaml"

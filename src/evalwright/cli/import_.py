@@ -106,7 +106,7 @@ def _format_of(files: Sequence[Path], chosen: str | None, searched: bool) -> tup
         if flaws := [flaw for file in files if (flaw := flaw_in(file)) is not None]:
             raise InputError(flaws)
         _refuse_suites(files)
-        raise no_format_fits(files[0])
+        raise no_format_fits(files[0], heads[files[0]])
     if name is None:
         problems = [
             Problem(str(file), f"looks like {suite_format}")

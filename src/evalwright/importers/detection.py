@@ -56,12 +56,26 @@ def _flaw(file: Path, data: bytes) -> Problem | None:
     return None
 
 
-def no_format_fits(file: Path) -> InputError:
-    """The error for a file whose format is not recognised: it lists the formats and what each was recognised by."""
+def no_format_fits(file: Path, head: Head) -> InputError:
+    """The error for a file whose format is not recognised: what is in it, the formats, and what each is recognised
+    by."""
     looked = "\n".join(f"  {name:<18}  {mark}" for name, _, mark in FORMAT_MARKS)
     rows = "or read its rows as cases with `dataset: {path: ..., map: ...}` in an eval.yaml"
-    problem = Problem(str(file), f"no known format was recognised; pass --format NAME, {rows}. Looked for:")
+    unknown = f"no known format was recognised{_seen_in(head)}"
+    problem = Problem(str(file), f"{unknown}; pass --format NAME, {rows}. Looked for:")
     return InputError(f"{problem}\n{looked}")
+
+
+def _seen_in(head: Head) -> str:
+    """What the objects or the table in a file have, in a few words."""
+    names = head.columns or tuple(next(iter(head.records), ()))
+    few = ", ".join(name[:_LONG_NAME] for name in names[:_FEW_NAMES]) + (", ..." if len(names) > _FEW_NAMES else "")
+    if not names:
+        return ""
+    return f" in a table with the columns {few}" if head.columns else f" in objects with the keys {few}"
+
+
+_FEW_NAMES, _LONG_NAME = 8, 40
 
 
 def check(file: Path, format: str, head: Head) -> None:
