@@ -38,6 +38,15 @@ def test_a_case_of_braintrust_is_what_its_task_did_with_what_the_scorers_found(t
     assert "warnings" not in trace["extra"]
 
 
+def test_what_the_span_of_a_case_says_of_it_is_kept_with_its_task(tmp_path):
+    found = {"exact": 0.5}
+    case = row("case", "eval", None, 0, 60, input="q", scores=found, metadata={"k": 1}, tags=["hard"])
+    rows = [case, row("task", "task", "case", 0, 3, output="a"), row("exact", "score", "case", 3, 60, scores=found)]
+    _, (imported_case,) = imported(tmp_path, "braintrust", written(tmp_path / "x.jsonl", rows))
+    assert imported_case["metadata"] == {"k": 1, "tags": ["hard"]}
+    assert len(imported_case["embedded_trace"]["extra"]["recorded_scores"]) == 1
+
+
 def test_a_task_of_braintrust_that_failed_is_an_error_with_its_last_line(tmp_path):
     stack = "Traceback (most recent call last):\n  File x\nValueError: no order 7\n"
     rows = [row("case", "eval", None, 0, 2, input="q", error=stack), row("task", "task", "case", 0, 1, error=stack)]

@@ -52,7 +52,7 @@ def read(source: Path, lose: Lose) -> Iterator[WireSpan]:
         scores, expected = [*braintrust_scores(row)], row.get("expected")
         facts = {"expected": expected} if expected is not None else {}
         if id in tasks:
-            yield WireSpan(root, tasks[id], scores=scores, facts=facts)
+            yield WireSpan(root, tasks[id], attributes=_labels(row), scores=scores, facts=facts)
         elif _about(row).get("purpose") != "scorer":
             yield _span(row, root, id, None if parent in tasks else parent, scores, facts)
         elif scores:
@@ -101,7 +101,7 @@ def _span(
     faults: list[str] = []
     kind, error = str(_about(row).get("type")), row.get("error")
     inputs, output = row.get("input"), row.get("output")
-    metrics, metadata = row.get("metrics"), row.get("metadata")
+    metrics = row.get("metrics")
     metrics = metrics if isinstance(metrics, dict) else {}
     attributes: dict[str, Any] = {"openinference.span.kind": _KINDS.get(kind, "CHAIN")}
     if kind == "llm":
@@ -111,10 +111,7 @@ def _span(
         attributes |= {"llm.input_messages": messages} if messages else {}
         attributes |= {"llm.output_messages": replied} if replied else {}
         attributes |= {name: metrics[key] for name, key in _USED.items() if metrics.get(key) is not None}
-    if isinstance(metadata, dict) and metadata:
-        attributes["metadata"] = metadata
-        attributes |= {"llm.model_name": metadata["model"]} if text_of(metadata.get("model")) else {}
-    attributes |= {"tag.tags": row["tags"]} if isinstance(row.get("tags"), list) else {}
+    attributes |= _labels(row)
     attributes |= {"input.value": inputs} if inputs is not None and "llm.input_messages" not in attributes else {}
     attributes |= {"output.value": output} if output is not None and "llm.output_messages" not in attributes else {}
     return WireSpan(
@@ -132,6 +129,16 @@ def _span(
         scores=scores,
         facts=facts,
     )
+
+
+def _labels(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata and tags of a row, and its model, which is among them."""
+    metadata, tags = row.get("metadata"), row.get("tags")
+    labels: dict[str, Any] = {"tag.tags": tags} if isinstance(tags, list) else {}
+    if isinstance(metadata, dict) and metadata:
+        labels["metadata"] = metadata
+        labels |= {"llm.model_name": metadata["model"]} if text_of(metadata.get("model")) else {}
+    return labels
 
 
 def _error_event(error: str) -> WireEvent:

@@ -87,7 +87,7 @@ class SpanTree:
             return
         span.attributes = {**record.attributes, **span.attributes}
         span.events += record.events
-        span.scores += record.scores
+        span.scores += [score for score in record.scores if score not in span.scores]
         span.facts |= record.facts
 
     def _nest(self) -> None:
