@@ -209,6 +209,28 @@ def test_spans_of_vercels_ai_sdk_are_an_agent_with_models_and_tools(tmp_path):
     assert (used["token_input"], used["token_output"], used["custom"]) == (35, 7, {"cache_read_tokens": 6})
 
 
+@pytest.mark.parametrize(
+    ("cached", "written_to_cache", "thought"),
+    [
+        (
+            "ai.usage.inputTokenDetails.cacheReadTokens", "ai.usage.inputTokenDetails.cacheWriteTokens",
+            "ai.usage.outputTokenDetails.reasoningTokens",
+        ),
+        (
+            "gen_ai.usage.input_tokens.cached", "gen_ai.usage.input_tokens.cache_write",
+            "gen_ai.usage.output_tokens.reasoning",
+        ),
+    ],
+)  # fmt: skip
+def test_parts_of_tokens_are_counted_by_all_their_names(tmp_path, cached, written_to_cache, thought):
+    used = {"ai.usage.inputTokens": 20, "ai.usage.outputTokens": 9, cached: 6, written_to_cache: 3, thought: 4}
+    call = span(1, "doGenerate", {"ai.operationId": "ai.generateText.doGenerate", "ai.response.text": "a", **used})
+    _, [case] = imported(tmp_path, "otlp-json", written(tmp_path / "x.jsonl", [exported(call)]))
+    metrics = case["embedded_trace"]["metrics"]
+    assert (metrics["token_input"], metrics["token_output"], metrics["token_thinking"]) == (20, 9, 4)
+    assert metrics["custom"] == {"cache_read_tokens": 6, "cache_write_tokens": 3}
+
+
 def test_spans_of_pydantic_ai_have_their_answer_tools_and_cost(tmp_path):
     told = [{"role": "user", "parts": [{"type": "text", "content": ASKED}]}]
     spans = [

@@ -23,7 +23,10 @@ _RENAMED = {
     "ai.usage.completionTokens": "gen_ai.usage.output_tokens",
     "ai.usage.outputTokens": "gen_ai.usage.output_tokens",
     "ai.usage.reasoningTokens": "gen_ai.usage.reasoning_tokens",
+    "ai.usage.outputTokenDetails.reasoningTokens": "gen_ai.usage.reasoning_tokens",
     "ai.usage.cachedInputTokens": "gen_ai.usage.cache_read.input_tokens",
+    "ai.usage.inputTokenDetails.cacheReadTokens": "gen_ai.usage.cache_read.input_tokens",
+    "ai.usage.inputTokenDetails.cacheWriteTokens": "gen_ai.usage.cache_write.input_tokens",
     "ai.telemetry.functionId": "gen_ai.agent.name",
 }
 

@@ -58,15 +58,18 @@ _COUNTS = {
     ),
     "thinking": (
         "gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens",
-        "gen_ai.usage.details.reasoning_tokens", "llm.token_count.completion_details.reasoning",
+        "gen_ai.usage.details.reasoning_tokens", "gen_ai.usage.output_tokens.reasoning",
+        "llm.token_count.completion_details.reasoning",
     ),
     "cache_read": (
         "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens",
+        "gen_ai.usage.input_tokens.cached",
         "llm.token_count.prompt_details.cache_read",
     ),
     "cache_write": (
         "gen_ai.usage.cache_creation.input_tokens", "gen_ai.usage.cache_creation_input_tokens",
-        "gen_ai.usage.cache_write.input_tokens", "llm.token_count.prompt_details.cache_write",
+        "gen_ai.usage.cache_write.input_tokens", "gen_ai.usage.input_tokens.cache_write",
+        "llm.token_count.prompt_details.cache_write",
     ),
 }  # fmt: skip
 _MODELS = (
