@@ -118,6 +118,11 @@ def praises(ctx):
 
 
 @reward_composer
+def spelt(ctx):
+    return "0.5"
+
+
+@reward_composer
 def halved(ctx):
     return 0.5 + ctx.grades["right"].score / 2
 

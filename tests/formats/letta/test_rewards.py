@@ -12,6 +12,7 @@ REWARDED = SUITE.partition("gate:")[0] + "reward: {kind: custom, function: agent
     [
         ("twice", "score: expected less than or equal to 1, found 2"),
         ("praises", "score: the key is missing, found {'x': 1}"),
+        ("spelt", "expected a RewardOutput, found '0.5'"),
     ],
 )
 def test_what_is_no_reward_is_an_error(project, composer, told):
@@ -76,6 +77,27 @@ def test_a_grade_that_was_not_measured_enters_no_reward(project, monkeypatch, gr
     if "custom" in reward:
         assert (composed.error.type, composed.score) == ("not_measured", None)
         assert composed.error.message == "no reward, because grades are missing: 'right'"
+
+
+REPORTS = """
+
+@grader
+def reports(sample, submission):
+    return GradeResult(score=0.8, rationale="?", metadata={"error": "the database is away"})
+"""
+
+
+def test_a_grade_with_an_error_enters_a_gate_by_its_score_and_no_reward(project):
+    (project / "agent.py").write_text((project / "agent.py").read_text() + REPORTS)
+    suite = SUITE.replace("function: contains", "function: agent.py:reports")
+    outcome = run(project, suite.partition("gate:")[0] + "reward: {kind: metric, metric_key: right}\n")
+    row = rows(outcome)["0", "right"]
+    assert (row.error.message, row.detail["metadata"]) == (
+        "the grader reported an error: the database is away",
+        {"error": "the database is away"},
+    )
+    assert (outcome.exit_code, outcome.summary.native["n_attempted"]) == (3, 0)
+    assert run(project, suite).summary.gate.parts[0].value == 0.8
 
 
 @pytest.mark.parametrize("reward", ["kind: custom, function: 'agent.py:halved'", "kind: metric, metric_key: right"])

@@ -72,12 +72,16 @@ def _config_error(key: str, message: str) -> InputError:
 
 
 class PythonGrader:
-    """A `@grader` function: `(sample, submission) -> GradeResult`. `function` is `path.py:name`."""
+    """A `@grader` function: `(sample, submission) -> GradeResult`. `function` is `path.py:name`.
+
+    With `reported_errors`, a grade with an `error` in its metadata counts as a grader that failed.
+    """
 
     imports_code = True
 
-    def __init__(self, function: str) -> None:
+    def __init__(self, function: str, reported_errors: bool = False) -> None:
         self._function = function_at(function, "grader")
+        self._reported_errors = reported_errors
         self.blocks: bool = not inspect.iscoroutinefunction(self._function)
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:
@@ -85,29 +89,33 @@ class PythonGrader:
             function = self._function(sample_of(case), trace.output.final_answer or "")
         except Exception as error:
             raise _function_error(error) from error
-        return self._later(function) if isinstance(function, Awaitable) else _evaluation(function)
+        return self._later(function) if isinstance(function, Awaitable) else self._evaluation(function)
 
     async def _later(self, pending: Awaitable[Any]) -> Evaluation:
         try:
             graded = await pending
         except Exception as error:
             raise _function_error(error) from error
-        return _evaluation(graded)
+        return self._evaluation(graded)
+
+    def _evaluation(self, returned: Any) -> Evaluation:
+        try:
+            graded = GradeResult.model_validate(returned, from_attributes=True)
+        except ValidationError as error:
+            raise EvaluatorError(
+                f"the grader returned no GradeResult: {joined_mistakes(error)}", "grader_error"
+            ) from error
+        turns = [turn.model_dump() for turn in graded.per_turn_grades or ()]
+        parts = {"metadata": graded.metadata, "per_turn": turns}
+        detail = {key: part for key, part in parts.items() if part}
+        if self._reported_errors and (reported := graded.metadata.get("error")):
+            raise EvaluatorError(f"the grader reported an error: {reported}", "grader_error", detail)
+        return Evaluation(graded.score >= 1.0, graded.score, graded.rationale or "", detail)
 
 
 def _function_error(error: Exception) -> EvaluatorError:
     wrong = f"{error.title}: {joined_mistakes(error)}" if isinstance(error, ValidationError) else error
     return EvaluatorError(f"the grader raised {type(error).__name__}: {wrong}", "grader_error")
-
-
-def _evaluation(returned: Any) -> Evaluation:
-    try:
-        graded = GradeResult.model_validate(returned, from_attributes=True)
-    except ValidationError as error:
-        raise EvaluatorError(f"the grader returned no GradeResult: {joined_mistakes(error)}", "grader_error") from error
-    turns = [turn.model_dump() for turn in graded.per_turn_grades or ()]
-    detail = {**({"metadata": graded.metadata} if graded.metadata else {}), **({"per_turn": turns} if turns else {})}
-    return Evaluation(graded.score >= 1.0, graded.score, graded.rationale or "", detail)
 
 
 def final_state_of(blocks: dict[str, str] | None) -> AgentState | None:

@@ -61,7 +61,7 @@ class PythonReward:
                 f"the reward composer raised {type(error).__name__}: {error}", "grader_error"
             ) from error
         try:
-            returned = {"score": given} if given is None or isinstance(given, (int, float, str)) else given
+            returned = {"score": given} if given is None or isinstance(given, (int, float)) else given
             reward = RewardOutput.model_validate(returned, from_attributes=True)
         except ValidationError as error:
             raise EvaluatorError(
