@@ -100,6 +100,18 @@ def test_mistakes_are_told_with_their_place(project, old, new, key):
     assert key in {problem.key for problem in raised.value.problems}
 
 
+def test_no_more_retries_are_allowed_than_can_be_made(project):
+    suite = SUITE.replace("agent_id: agent-1", "agent_id: agent-1, max_retries: 1000")
+    suite = suite.replace("kind: tool, function: contains", "kind: model_judge, prompt: x, max_retries: 1000")
+    (project / "suite.yaml").write_text(suite)
+    with pytest.raises(InputError) as raised:
+        load_suite(project / "suite.yaml", options={"target": "agent.py:knows_france"})
+    expected = "max_retries: expected a whole number from 0 to 999, found 1000"
+    assert {(problem.key, problem.message) for problem in raised.value.problems} == {
+        ("target.max_retries", expected), ("graders.right.max_retries", expected),
+    }  # fmt: skip
+
+
 def test_other_formats_refuse_options_of_this_one(project):
     (project / "eval.yaml").write_text("eval: {name: x}\n")
     with pytest.raises(InputError, match="--cached: not an option of the format native"):

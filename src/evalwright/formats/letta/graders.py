@@ -11,8 +11,9 @@ from evalwright.errors import did_you_mean
 from evalwright.evaluators.build import fields_by_key
 from evalwright.evaluators.judges.rubric_template import names_in_template
 from evalwright.files.key_paths import Place, as_written
-from evalwright.files.numbers import finite_number_in, whole_number_in
+from evalwright.files.numbers import finite_number_in
 from evalwright.formats.letta.registered import registered
+from evalwright.formats.letta.retries import checked_retries
 from evalwright.formats.letta.samples import RESERVED
 from evalwright.formats.shared.gates import pass_thresholds
 from evalwright.formats.shared.named_files import NamedFiles
@@ -141,7 +142,7 @@ class Graders:
             "prompt": prompt or "",
             "provider": provider,
             "rubric_vars": declared,
-            "max_attempts": 1 + self._retries(raw.get("max_retries", 5), (*place, "max_retries")),
+            "max_attempts": 1 + checked_retries(raw.get("max_retries", 5), (*place, "max_retries"), self._report),
             **settings,
         }
         config |= {"braces": "doubled", "wrapper": "letta_0_17"} if self._newer else {"wrapper": "letta_0_9"}
@@ -164,13 +165,6 @@ class Graders:
                 f"{braced}: in a suite with a gate such names stay as they are, as in letta-evals 0.9, which shows the "
                 "question, the ground truth and the submission below the prompt",
             )
-
-    def _retries(self, value: Any, place: Place) -> int:
-        number = whole_number_in(value)
-        if number is None or number < 0:
-            self._report(place, f"max_retries: expected a whole number from 0, found {as_written(value)}")
-            return 0
-        return number
 
     def _prompt(self, raw: Mapping[str, Any], place: Place) -> str | None:
         text, named = raw.get("prompt"), raw.get("prompt_path")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from evalwright import registry
 from evalwright.formats.letta.dataset_rows import SAMPLE_KEYS, SAMPLE_OBJECTS
 from evalwright.formats.letta.graders import JUDGES, OF_JUDGE, OF_TOOL, PROVIDERS, TOOL_GRADERS
+from evalwright.formats.letta.retries import MOST_RETRIES
 from evalwright.formats.letta.suite import OF_TARGET, SUITE_KEYS
 from evalwright.formats.letta.target_section import NAMED_BY, SOURCES, TARGET_KINDS
 from evalwright.formats.shared.gate_schema import gate_schemas
@@ -31,6 +32,7 @@ from evalwright.formats.shared.schema_parts import (
 __all__ = ["sample_schema", "suite_schema"]
 
 _WHOLE: Schema = lenient({"type": "integer", "minimum": 0})
+_RETRIES: Schema = lenient({"type": "integer", "minimum": 0, "maximum": MOST_RETRIES})
 _FALSY: list[object] = [None, "", [], {}, False, 0]
 """Values that the reader treats as absent."""
 _NOTHING: Schema = {"enum": _FALSY}
@@ -103,7 +105,7 @@ def _target() -> Schema:
         **dict.fromkeys((*SOURCES, "working_dir"), _TEXT),
         "kind": one_of(TARGET_KINDS),
         "timeout": positive,
-        "max_retries": _WHOLE,
+        "max_retries": _RETRIES,
         "model_configs": models,
         "model_handles": models,
     }
@@ -127,7 +129,7 @@ def _grader(definitions: Schema) -> Schema:
     tool = mapping({**dict.fromkeys(sorted(OF_TOOL), ANYTHING), **common, "function": function}, ["function"])
     settings = evaluator_keys("rubric_template", definitions)
     types = {key: or_null(schema) for key, schema in (settings[0] if settings else {}).items() if key in OF_JUDGE}
-    types |= {**common, "provider": one_of(PROVIDERS), "max_retries": _WHOLE, "rubric_vars": _TEXTS}
+    types |= {**common, "provider": one_of(PROVIDERS), "max_retries": _RETRIES, "rubric_vars": _TEXTS}
     judge = mapping({**dict.fromkeys(sorted(OF_JUDGE), ANYTHING), **types})
     judge["anyOf"] = [
         {**having("prompt"), "allOf": [{"properties": {"prompt_path": _NOTHING}}]},

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from evalwright.errors import InputError, did_you_mean
 from evalwright.files.jsonl import decoded
 from evalwright.files.key_paths import Place, as_written
-from evalwright.files.numbers import finite_number_in, whole_number_in
+from evalwright.files.numbers import finite_number_in
 from evalwright.files.paths import import_folders, near_file
 from evalwright.formats.letta.model_configs import SHIPPED_MODELS
+from evalwright.formats.letta.retries import checked_retries
 from evalwright.formats.shared.named_files import NamedFiles
 from evalwright.model.plan import Variant
 
@@ -64,7 +65,7 @@ class TargetSection:
         self._backend, self.cached = self._answering(options, environment)
         self._cache: Cache | None = None
         self._cleanup = self._cleans_up()
-        self.attempts: int = 1 + self._retries()
+        self.attempts: int = 1 + checked_retries(raw.get("max_retries", 0), ("target", "max_retries"), report)
 
     def variants(self, to_run: bool, take: Callable[[Place, Callable[[], object]], None]) -> list[Variant]:
         """One for each model; without models, a single one."""
@@ -244,16 +245,6 @@ class TargetSection:
             return value
         self._report(("cleanup",), f"cleanup: expected true or false, found {as_written(value)}")
         return None
-
-    def _retries(self) -> int:
-        value = self._raw.get("max_retries", 0)
-        number = whole_number_in(value)
-        if number is None or number < 0:
-            self._report(
-                ("target", "max_retries"), f"max_retries: expected a whole number from 0, found {as_written(value)}"
-            )
-            return 0
-        return number
 
     def _timeout_seconds(self) -> float:
         value = self._raw.get("timeout", _TIMEOUT)
