@@ -91,6 +91,7 @@ def test_a_key_that_isolates_is_refused(project, old, new):
         ("metric_key: right", "metric_key: wrong", "gate.metric_key"),
         ("op: gte", "op: above", "gate.op"),
         ("value: 0.5", "value: high", "gate.value"),
+        ("gate: {kind: simple, metric_key: right, op: gte, value: 0.5}", "reward: {kind: metric}", "reward.metric_key"),
     ],
 )
 def test_mistakes_are_told_with_their_place(project, old, new, key):

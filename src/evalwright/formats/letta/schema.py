@@ -61,7 +61,7 @@ def suite_schema() -> Schema:
         "setup_script": _TEXT,
         "cleanup": {"type": ["boolean", "null"]},
     }
-    metric = having("kind", {"const": "metric"})
+    metric = {**having("kind", {"const": "metric"}), "allOf": [given("metric_key")]}
     custom = {**having("kind", {"const": "custom"}), "allOf": [having("function", ANY_TEXT)]}
     reward = having("reward", {"type": "object", "anyOf": [metric, custom]})
     only = having("grader", {"type": "object"})

@@ -227,8 +227,11 @@ class _Reading:
         for key in reward if keys_of_kind else ():
             if key not in keys_of_kind:
                 self.note(("reward", str(key)), f"nothing reads this key{did_you_mean(str(key), keys_of_kind)}")
+        if kind == "metric" and reward.get("metric_key") is None:
+            self.report(("reward", "metric_key"), "metric_key: it is missing, expected the name of a grader")
+            return None
         if kind == "metric":
-            key = str(reward.get("metric_key"))
+            key = str(reward["metric_key"])
             if keys and key not in keys:
                 known = ", ".join(keys)
                 self.note(  # published suites have such a reward; it is not measured, so the run exits with 3
