@@ -19,6 +19,10 @@ def side(shares: list[float], trials: int) -> SideCounts:
     return SideCounts("v", passes=passes)
 
 
+def scores(values: list[float]) -> SideCounts:
+    return SideCounts("v", scores={"s": {f"c{i}": CaseTotal(value, 1) for i, value in enumerate(values)}})
+
+
 def decided(a: SideCounts, b: SideCounts, **terms: object) -> Decision:
     return decision_of(a, b, Terms(**terms), Identity(), CaseGroups())  # type: ignore[arg-type]
 
@@ -98,6 +102,26 @@ def test_a_sample_that_holds_some_rare_failures_is_named_if_few_are_taken_for_no
 )
 def test_an_interval_that_rare_failures_would_seldom_show_is_not_in_doubt(a: SideCounts, b: SideCounts) -> None:
     decision = decided(a, b, margin=0.02)
+    assert decision.verdict == "ship"
+    assert not lines(decision, "cases")
+
+
+@pytest.mark.parametrize("terms", [{"margin": 0.0}, {"margin": 0.02, "better": True}, {"margin": 0.02}])
+def test_gains_that_a_rare_failure_would_undo_are_named_where_b_is_better(terms: dict[str, object]) -> None:
+    """Simulated with 20 cases that gain 0.025 but for 3 % of them that fall to 0: 49 % are shown to be better."""
+    before = [0.8 + 0.01 * (i % 5) for i in range(40)]
+    a, b = scores(before), scores([value + 0.02 + 0.01 * (i % 2) for i, value in enumerate(before)])
+    decision = decided(a, b, metric="s", **terms)
+    assert decision.verdict == "ship"
+    assert lines(decision, "cases") == [
+        "cases: if 2.44 % of all cases fell from the best score to the worst, B would be no better, and 40 cases that "
+        "otherwise gain as much as these would show an interval as good as this with a chance of 19 %"
+    ]
+
+
+def test_gains_that_no_rare_failure_would_undo_are_not_in_doubt() -> None:
+    a, b = scores([0.5] * 40), scores([0.7, 0.8] * 20)
+    decision = decided(a, b, metric="s", margin=0.0)
     assert decision.verdict == "ship"
     assert not lines(decision, "cases")
 

@@ -51,6 +51,26 @@ def test_losses_are_not_taken_for_noise() -> None:
     assert rare_loss_risk(lossy, -0.02, 0.02, 0.05) == rare_loss_risk(steady, -0.02, 0.02, 0.05)
 
 
+def test_a_loss_that_undoes_a_gain_of_the_others_is_missed_as_often_as_chance_has_none_of_it() -> None:
+    units = units_of([0.03] * 50)
+    share = 0.03 / 1.03  # 1.03 × share is the gain
+    assert rare_loss_risk(units, 0.03, 0.0, 0.05, gain=0.03) == pytest.approx((1 - share) ** 50)
+
+
+def test_the_guarded_interval_of_a_gain_misses_a_loss_where_it_excludes_0() -> None:
+    share = 0.2 / 1.2
+    units = units_of([0.2] * 300)
+    low = decide_difference([0.2] * 300).ci[0]  # type: ignore[index]
+    assert low > 0
+    assert rare_loss_risk(units, low, 0.0, 0.05, gain=0.2, guarded=True) == pytest.approx((1 - share) ** 300)
+    better = [
+        binomial_mass(lost, 60, share)
+        for lost in range(12)
+        if (decide_difference([-1.0] * lost + [0.2] * (60 - lost)).ci or (0.0,))[0] > 0
+    ]
+    assert rare_loss_risk(units_of([0.2] * 60), 1e-9, 0.0, 0.05, gain=0.2, guarded=True) == pytest.approx(sum(better))
+
+
 def test_a_scale_multiplies_everything() -> None:
     values = [0.2, -0.2, *[0.0] * 8] * 20
     shares, points = units_of(values), units_of([10 * value for value in values])

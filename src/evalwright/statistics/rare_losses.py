@@ -16,29 +16,38 @@ _ROUNDING = 1e-9
 
 
 def rare_loss_risk(
-    units: Units, low: float, margin: float, alpha: float, scale: float = 1.0, *, guarded: bool = False
+    units: Units,
+    low: float,
+    margin: float,
+    alpha: float,
+    scale: float = 1.0,
+    *,
+    gain: float = 0.0,
+    guarded: bool = False,
 ) -> float:
-    """The chance of an interval with a lower end of `low` or more if B lost exactly `margin`, as a share margin/scale
-    of units that fall by the whole `scale`.
+    """The chance of an interval with a lower end of `low` or more if B lost exactly `margin`, because a share of the
+    units, (`gain` + margin)/(gain + scale), falls by the whole `scale` while all others gain `gain`.
 
     With the `low` that was seen, it is the p-value of such a loss; with -`margin`, the chance that the interval misses
-    it. All other units vary about 0 as much as the gains in `units` do, for a gain is no loss, and as many losses are
-    noise. The interval is Student's t, or `guarded`, of the level 1 - alpha. Where noise is large, the chance of
-    missing the loss is alpha/2. Raises ValueError without units.
+    it. All other units vary about `gain` as much as those of `units` above it do, for a gain is no loss, and as many
+    losses are noise. The interval is Student's t, or `guarded`, of the level 1 - alpha. Where noise is large, the
+    chance of missing the loss is alpha/2. Raises ValueError without units.
     """
     if not units.n:
         raise ValueError("expected values, found none")
-    gains = fsum(times * unit.total**2 / unit.size for unit, times in units.parts.items() if unit.total > 0)
-    noise = 2 * gains / units.n / scale**2
-    n, limit, end = round(units.effective), margin / scale, low / scale
+    above = [(unit.total - gain * unit.size, unit.size, times) for unit, times in units.parts.items()]
+    noise = 2 * fsum(times * total**2 / size for total, size, times in above if total > 0) / units.n / scale**2
+    n, end, others = round(units.effective), low / scale, gain / scale
+    limit = (others + margin / scale) / (others + 1)
     t = t_quantile(1 - alpha / 2, units.df)
     added = 2 if guarded else 0
 
     def shown(lost: int) -> float:
         weight = n + added
-        centre = lost / weight
-        variance = ((n * noise + lost + added) / weight - centre**2) / max(1, weight - (not guarded))
-        room = -end - centre - t * sqrt(max(0.0, variance))
+        centre = ((n - lost) * others - lost) / weight
+        squares = n * noise + (n - lost) * others**2 + lost + added
+        variance = (squares / weight - centre**2) / max(1, weight - (not guarded))
+        room = centre - end - t * sqrt(max(0.0, variance))
         return normal_cdf(room / sqrt(noise / n)) if noise else float(room > -_ROUNDING)
 
     most = min(n, round(limit * n + _FAR * sqrt(limit * n) + _FAR))
