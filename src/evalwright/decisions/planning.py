@@ -110,7 +110,7 @@ def suite_plan(
         plan = planned(
             suite,
             cases,
-            spreads or guessed_spreads(runs[0] if runs else None),
+            _distinct_spreads(spreads, known) or guessed_spreads(runs[0] if runs else None),
             known,
             detect=detect,
             margin=margin,
@@ -126,6 +126,14 @@ def suite_plan(
         plan.gate = gate_plan(cases, at_least, aim.alpha, runs[0] if runs else None, trials)
         plan.reached = plan.reached and plan.gate.passes_from is not None
     return plan
+
+
+def _distinct_spreads(spreads: Sequence[Spread], trials: Sequence[int]) -> list[Spread]:
+    """Without those that differ from an earlier one for no number of `trials`."""
+    apart: dict[tuple[float, ...], Spread] = {}
+    for spread in spreads:
+        apart.setdefault(tuple(spread.omega2 + 2 * spread.sigma2 / k for k in trials), spread)
+    return [*apart.values()]
 
 
 def planned(

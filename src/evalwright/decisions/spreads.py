@@ -57,31 +57,48 @@ def guessed_spreads(run: SideCounts | None = None) -> list[Spread]:
 def spreads_of(a: SideCounts, b: SideCounts | None) -> list[Spread]:
     """The spread that one run, or two of the same cases, show, with the cost and time of a cell; none if nothing
     varies, because that would say that any difference is seen at once."""
-    sigma = _within(a.passes)
-    cost, _ = a.mean("cost")
-    latency, _ = a.mean("latency")
-    effect = design_effect(a)
-    if b is None:
-        return (
-            []
-            if not sigma
-            else [
-                Spread(label, omega, sigma, None, effect, cost, latency, _rate(a.passes), _shares(a.passes))
-                for label, omega in (("the same system", 0.0), ("cases change as much as trials do", sigma))
-            ]
-        )
-    other = _within(b.passes)
+    parts = _parts_of_one(a) if b is None else _parts_of_two(a, b)
+    cost, latency = a.mean("cost")[0], a.mean("latency")[0]
+    known, shares = (design_effect(a), cost, latency, _rate(a.passes)), _shares(a.passes)
+    return [Spread(part.label, part.omega2, part.sigma2, part.changed, *known, part.shares or shares) for part in parts]
+
+
+class _Part(NamedTuple):
+    """The first fields of a `Spread`."""
+
+    label: str
+    omega2: float
+    sigma2: float
+    changed: float | None = None
+    shares: Mapping[float, int] | None = None
+    """None if those of run A tell."""
+
+
+def _parts_of_one(side: SideCounts) -> list[_Part]:
+    sigma = _within(side.passes)
+    if not sigma:
+        return []
+    several = any(total.judged > 1 for total, _ in tallied(side.passes))
+    same = "the same system" if several else "the same system (at most: no case ran twice)"
+    return [_Part(same, 0.0, sigma), _Part("cases change as much as trials do", sigma, sigma)]
+
+
+def _parts_of_two(a: SideCounts, b: SideCounts) -> list[_Part]:
     shared = [case for case, total in a.passes.items() if total.judged and case in b.passes and b.passes[case].judged]
     pairs = [(a.passes[case], b.passes[case]) for case in shared]
-    noise = [sigma / one.judged + other / two.judged for one, two in pairs]
     spread = variance_of([two.value - one.value for one, two in pairs]) or 0.0
-    single = bool(pairs) and all(one.judged == two.judged == 1 for one, two in pairs)
-    changed = sum(one.value != two.value for one, two in pairs) / len(pairs) if single else None
-    omega = max(0.0, spread - sum(noise) / len(noise)) if noise else 0.0
-    if not omega + sigma + other:
-        return []
-    known = effect, cost, latency, _rate(a.passes), _shares(a.passes)
-    return [Spread("these two runs", omega, (sigma + other) / 2, changed, *known)]
+    if all(one.judged == two.judged == 1 for one, two in pairs):
+        changed = sum(one.value != two.value for one, two in pairs)
+        coins = min(len(pairs), 2 * changed)  # the fewest that change as often
+        of_changes = changed / max(1, len(pairs)), {0.5: coins, 1.0: len(pairs) - coins}
+        by_chance = _Part("these two runs, if cases change by chance", 0.0, spread / 2, *of_changes)
+        # One trial a side does not show how much of the spread other trials would repeat.
+        for_good = _Part("these two runs, if cases change for good", spread, 0.0, *of_changes)
+        return [by_chance, for_good] if spread else []
+    sigma, other = _within(a.passes), _within(b.passes)
+    noise = [sigma / one.judged + other / two.judged for one, two in pairs]
+    omega = max(0.0, spread - sum(noise) / len(noise))
+    return [_Part("these two runs", omega, (sigma + other) / 2)] if omega + sigma + other else []
 
 
 def repeats_share(side: SideCounts) -> float | None:
