@@ -76,6 +76,22 @@ def test_a_verdict_that_the_results_contradict_is_named_by_every_reader(made: Pr
     assert "differs" not in made.evalwright("report", run_of(made, "a")).out
 
 
+def test_results_that_are_missing_are_said_alike_by_every_reader(made: Project, tmp_path: Path) -> None:
+    run = shutil.copytree(run_of(made, "a"), tmp_path / "cut")
+    (run / "results.jsonl").write_text("")
+    note = "results: those of 6 finished cells are missing; re-evaluate restores them"
+    inspected = made.evalwright("inspect", run)
+    assert inspected.out.count("its results are missing: the cell is not counted") == 6
+    assert (inspected.code, inspected.err.strip()) == (2, note)
+    reports = [made.evalwright("report", run)]
+    made.evalwright("index", run)
+    reports.append(made.evalwright("report", run))
+    assert [(report.code, report.err.strip()) for report in reports] == [(3, note)] * 2
+    assert all(f"cannot be read: {note}" in report.out for report in reports)
+    made.evalwright("re-evaluate", run)
+    assert "results: those of" not in made.evalwright("report", run).out
+
+
 def test_inspect_says_that_a_case_was_not_run(made: Project, tmp_path: Path) -> None:
     run = shutil.copytree(run_of(made, "a"), tmp_path / "unfinished")
     for name in ("traces", "results", "verdicts"):

@@ -289,7 +289,7 @@ def test_a_wrong_path_says_what_is_there(tmp_path: Path) -> None:
     created(tmp_path, run_id="2026-01-02_alpha").close()
     with pytest.raises(InputError, match="does not exist; runs next to it: 2026-01-02_alpha"):
         LocalFiles.at(tmp_path / "2026-01-02_alpah")
-    with pytest.raises(InputError, match=r"is not a run folder: it has no traces\.jsonl or no results\.jsonl") as told:
+    with pytest.raises(InputError, match=r"is not a run folder: it has no traces\.jsonl and no results\.jsonl") as told:
         LocalFiles.at(tmp_path)
     assert f"name the run in it, {tmp_path / '2026-01-02_alpha'}" in str(told.value)
     for name in ("b", "c", "d"):

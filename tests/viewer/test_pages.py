@@ -388,3 +388,16 @@ def test_a_run_that_is_removed_meanwhile_cannot_be_read(run):
     with site_of(lambda: [_Removed(run)]) as client:
         assert "No such file" in page(client, "/")
         assert "No such file" in page(client, f"/runs/{run.name}", 404)
+
+
+def test_a_run_says_that_its_results_are_missing_unless_it_is_being_written(tmp_path):
+    run = run_suite(suite(tmp_path, ["a", "b"])).run_dir
+    (run / "results.jsonl").write_text("")
+    note = "results: those of 2 finished cells are missing; re-evaluate restores them"
+    with site(run.parent) as client:
+        assert note in page(client, f"/runs/{run.name}")
+        (run / "results.jsonl").unlink()
+        assert "it has no results.jsonl" in seen(page(client, "/"))
+        (run / "results.jsonl").write_text("")
+        cut_short(run)
+        assert note not in page(client, f"/runs/{run.name}")

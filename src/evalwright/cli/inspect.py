@@ -42,17 +42,19 @@ def command(
     Unreadable records are listed at the end, and the exit code is 2.
     """
     from evalwright.cli.screen import print_out, screen_paint
+    from evalwright.model.damage import missing_results, unreadable_records
     from evalwright.reports.cells import Choice, chosen_cells
     from evalwright.reports.inspection import cell_lines, file_lines
     from evalwright.reports.statuses import shown_status
     from evalwright.reports.text import harmless
     from evalwright.run.stored_artifacts import StoredArtifacts
     from evalwright.run.stored_run import open_run
+    from evalwright.scoring.contradictions import lacks_results
     from evalwright.scoring.tally import has_only_scores
     from evalwright.scoring.verdict import names_needed, status_by_results
 
     reader, plan = open_run(run)
-    paint, shown, limit = screen_paint(), 0, None if no_truncate else _LONGEST
+    paint, shown, unexplained, limit = screen_paint(), 0, 0, None if no_truncate else _LONGEST
     artifacts = None if no_artifacts else StoredArtifacts(plan, reader)
     trials = plan.trials_by_variant
     # The cells of one case are few enough to be sorted; those of a run are printed as they are read.
@@ -62,7 +64,11 @@ def command(
         for cell in chosen_cells(reader, plan, needed, Choice(case, variant, failed), order):
             of = trials.get(cell.trace.variant_name, 1)
             lines = cell_lines(cell.trace, cell.results, cell.verdict.status, paint, limit, of, scored=scored)
-            by_results = status_by_results(plan, needed, cell.trace.error is not None, cell.results)
+            errored = cell.trace.error is not None
+            if cell.is_judged and lacks_results(plan, needed, errored, cell.results):
+                lines.append(f"  {'verdict':12}its results are missing: the cell is not counted")
+                unexplained += 1
+            by_results = status_by_results(plan, needed, errored, cell.results)
             if by_results not in (None, cell.verdict.status):
                 word = shown_status(by_results, scored=scored).word
                 lines.append(f"  {'verdict':12}the results say {word}, by which the cell is counted")
@@ -70,6 +76,8 @@ def command(
                 lines += file_lines(artifact.record, paint, limit)
             print_out([*lines, ""])
             shown += 1
+        if unexplained and not unreadable_records(reader):
+            reader.damage.append(missing_results(unexplained))
         # Only now: damage is found while the records are read.
         for note in reader.damage:
             print(harmless(note), file=sys.stderr)

@@ -187,7 +187,10 @@ def _in_file(place: Path) -> Iterator[Path]:
 
 
 def _is_run(folder: Path) -> bool:
-    return is_run(folder) or (folder / NOTE).is_file()
+    """Whether a folder is shown: also one that has lost its traces or its results, with what it lacks."""
+    if is_run(folder) or (folder / NOTE).is_file():
+        return True
+    return (folder / "plan.json").is_file() and any((folder / name).is_file() for name in _RECORDS[:2])
 
 
 def _below(folder: Path, deepest: int) -> Iterator[Path]:

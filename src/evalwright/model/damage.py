@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from evalwright.errors import counted
 from evalwright.model.protocols import RunReader
 
-__all__ = ["MendedDamage", "located_damage", "unreadable_records"]
+__all__ = ["MendedDamage", "located_damage", "missing_results", "unreadable_records"]
 
 
 class MendedDamage(str):
@@ -16,6 +17,11 @@ class MendedDamage(str):
 def unreadable_records(reader: RunReader) -> list[str]:
     """Records that could not be read so far and are in no number: whatever is reported of the run is incomplete."""
     return [note for note in reader.damage if not isinstance(note, MendedDamage)]
+
+
+def missing_results(cells: int) -> str:
+    """The note about finished cells that have a verdict and no results, which a power cut may leave."""
+    return f"results: those of {counted(cells, 'finished cell')} are missing; re-evaluate restores them"
 
 
 def located_damage(*readers: RunReader) -> list[str]:

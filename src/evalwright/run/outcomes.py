@@ -12,7 +12,7 @@ import msgspec
 
 from evalwright.evaluators.build import is_judge
 from evalwright.model.cell_index import index_of
-from evalwright.model.damage import unreadable_records
+from evalwright.model.damage import missing_results, unreadable_records
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader, RunWriter
 from evalwright.model.summary import RunSummary
@@ -111,7 +111,7 @@ def folded_summary(reader: RunReader, plan: Plan) -> RunSummary:
     The stored summary's warnings are kept: no record says that a system was no longer called, for instance.
     """
     from evalwright.run.calibration import mark_judges
-    from evalwright.scoring.contradictions import contradicted_verdicts
+    from evalwright.scoring.contradictions import doubtful_verdicts
     from evalwright.scoring.fold import fold
 
     stored = reader.summary()
@@ -123,9 +123,11 @@ def folded_summary(reader: RunReader, plan: Plan) -> RunSummary:
     else:
         for _ in reader.verdicts(_Row):
             pass
-    doubts = [f"cannot be read: {note}" for note in unreadable_records(reader)]
-    if not doubts and (contradicted := contradicted_verdicts(reader, plan)) is not None:
-        doubts.append(contradicted)
+    contradicted = None
+    if not unreadable_records(reader):
+        contradicted, unexplained = doubtful_verdicts(reader, plan)
+        reader.damage += [missing_results(unexplained)] if unexplained else []
+    doubts = [*(f"cannot be read: {note}" for note in unreadable_records(reader)), *filter(None, [contradicted])]
     summary.warnings = [*dict.fromkeys([*summary.warnings, *(stored.warnings if stored else ()), *doubts])]
     return summary
 

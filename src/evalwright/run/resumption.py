@@ -15,7 +15,7 @@ from evalwright.errors import counted
 from evalwright.files.masker import Masker
 from evalwright.files.paths import seen_from_here
 from evalwright.llm.choices import ModelChoices
-from evalwright.model.damage import unreadable_records
+from evalwright.model.damage import missing_results, unreadable_records
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter
 from evalwright.run.cells import Grid, RunState
@@ -199,12 +199,11 @@ def _rest_of(
 def _conclude_idle(place: Place, writer: RunWriter, plan: Plan, finished: int, note: str, interrupted: bool) -> Outcome:
     """Sum up a run in which nothing is left to do.
 
-    Finished cells that have a verdict and no results, which a power cut may leave, count as damage: nothing else would
-    say why they are missing.
+    Finished cells that have a verdict and no results count as damage: nothing else would say why they are missing.
     """
     earlier, tally = [writer.summary()], fold(writer, plan)
     if (lost := finished - tally.cells) > 0 and not unreadable_records(writer):
-        writer.damage.append(f"results: those of {counted(lost, 'finished cell')} are missing")
+        writer.damage.append(missing_results(lost))
     return conclude(place, writer, plan, tally, interrupted, note, earlier=earlier)
 
 

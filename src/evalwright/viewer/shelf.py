@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from evalwright.errors import EvalwrightError, InputError
 from evalwright.files.user_folder import user_folder
+from evalwright.model.damage import missing_results
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.summary import RunSummary
+from evalwright.scoring.verdict import names_needed
 from evalwright.viewer.filters import Filter
 from evalwright.viewer.labels import LabelFile, LabelOrder, cells_to_label
 from evalwright.viewer.live import LiveRun, Mark
@@ -94,6 +96,7 @@ class OpenRun:
         self._reader, plan = source.open()
         self._cells = CellReader(self._reader)
         self.plan: Plan = plan
+        self._judged = bool(names_needed(self._reader, plan)) and not plan.needs_verdicts
         self.artifacts: Path = self._reader.artifacts
         self.has_artifacts: bool = self.artifacts.is_dir()
         self.summary: RunSummary = source.summary()
@@ -142,7 +145,12 @@ class OpenRun:
     def unread(self) -> list[str]:
         """The records that cannot be read and are not in the table."""
         table = self.table
-        return [] if table is None else table.unread
+        if table is None:
+            return []
+        if table.unread or not (self._judged and table.without_results):
+            return table.unread
+        # of a cell that ended while the table was made, the table may have the verdict without the results
+        return [] if self.source.is_written() else [missing_results(table.without_results)]
 
     @property
     def progress(self) -> float:

@@ -92,6 +92,8 @@ class CellTable:
         self._values: dict[str, list[str]] = {}
         self._outcomes: dict[tuple[str, str], int] = {}
         self.total: int = self.fetch_value("SELECT count(*) FROM cells")
+        self.without_results: int = int(self.fetch_value("SELECT value FROM facts WHERE name = 'without results'"))
+        """Finished cells without a single result whose system had no error."""
         self.unread: list[str] = [note for (note,) in file.execute("SELECT note FROM unread")]
 
     def close(self) -> None:

@@ -211,6 +211,10 @@ class _Builder:
         self.flush()
         self._file.executemany("INSERT INTO groups VALUES (?, ?)", self._groups.items())
         self._file.execute(
+            "INSERT INTO facts SELECT 'without results', count(*) FROM cells WHERE status IS NOT NULL "
+            "AND error IS NULL AND number NOT IN (SELECT number FROM outcomes)"
+        )
+        self._file.execute(
             "UPDATE cells SET flaky = 1 WHERE (position, variant) IN (SELECT position, variant FROM cells "
             "WHERE status IS NOT NULL GROUP BY position, variant HAVING count(DISTINCT status) > 1)"
         )

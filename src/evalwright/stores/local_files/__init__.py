@@ -163,7 +163,8 @@ def _check_entries(folder: Path) -> None:
 
 
 def _not_a_run(path: Path, folder: Path) -> InputError:
-    what = "does not exist" if not folder.exists() else f"is not a run folder: it has no {TRACES} or no {RESULTS}"
+    missing = " and no ".join(name for name in (TRACES, RESULTS) if not os.path.isfile(folder / name))
+    what = f"is not a run folder: it has no {missing}" if folder.exists() else "does not exist"
     try:
         runs = sorted(entry.name for entry in folder.parent.iterdir() if is_run(entry))
     except OSError:
