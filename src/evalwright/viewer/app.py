@@ -140,7 +140,8 @@ class _Site:
         return self._answer(cell_page(run, request.path_params["key"], pairs, self._links, run.labels))
 
     def find(self, request: Request) -> Response:
-        """`?case=ID&variant=V&trial=N`, as people and tools write it, to the address of the cell."""
+        """`?case=ID&variant=V&trial=N`, as people and tools write it, to the address of the cell, whose page has its
+        trials; if several variants have one, to the list of them."""
         run_id = _run_of(request, self._shelf)
         values = single_values(request.query_params.multi_items(), ("case", "variant", "trial"))
         trial = whole_number("trial", values["trial"]) if "trial" in values else None
@@ -155,6 +156,9 @@ class _Site:
                 f"no such cell of the case {case[:200]!r} (there are: {cells})" if every else f"no case {case[:200]!r}"
             )
             raise PageNotFound(f"The run {run_id} has {message}.", self._links.run(run_id))
+        if len({row.variant for row in rows}) > 1:
+            trials = () if trial is None else (trial,)
+            return RedirectResponse(self._links.run(run_id, Filter(case=(case,), trial=trials)), 303)
         return RedirectResponse(self._links.cell(run_id, rows[0].key), 303)
 
     def records(self, request: Request) -> Response:

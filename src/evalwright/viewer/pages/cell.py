@@ -173,6 +173,7 @@ def cell_context(
         "tool_calls": unsaid_calls(trace, blocks, rows),
         "spans": span_rows(trace, blocks, rows),
         "trials": _trials(run, row),
+        "variants": _other_variants(run, row),
         "earlier": [_attempt(attempt) for attempt in records.earlier],
         "files": _files(run, row, blocks),
         "more": _more(trace, records, blocks),
@@ -235,6 +236,13 @@ def _trials(run: ShownRun, row: CellRow) -> list[Trial]:
     if len(rows) < 2:
         return []
     return [Trial(same, any(trial.number == row.number for trial in same)) for same in same_answers(rows)]
+
+
+def _other_variants(run: ShownRun, row: CellRow) -> list[CellRow]:
+    """The cells of the same case and trial on other variants."""
+    if run.table is None or len(run.plan.variants) < 2:
+        return []
+    return [other for other in run.table.of_case(row.case_key, trial=row.trial) if other.variant != row.variant]
 
 
 def same_answers(rows: Iterable[CellRow]) -> list[list[CellRow]]:

@@ -1,0 +1,35 @@
+"""A case that several variants have: which of its cells an address leads to, and how one gets to the others."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from viewer.reading import found, page, seen
+from viewer.runs import made_run, site
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return made_run(tmp_path_factory.mktemp("variants"), variants=("careful", "hasty"), lost=1)
+
+
+def test_the_address_of_a_case_that_several_variants_have_leads_to_all_its_cells(run):
+    with site(run.parent) as client:
+        address = client.get(f"/runs/{run.name}/cells?case=case-0").headers["location"]
+        text = page(client, address)
+        of_trial = page(client, client.get(f"/runs/{run.name}/cells?case=case-0&trial=1").headers["location"])
+    assert found(text) == "4 of 28 cells"
+    assert found(of_trial) == "2 of 28 cells"
+    assert re.findall(r'data-label="Variant">(\w+)', text) == ["careful", "careful", "hasty", "hasty"]
+
+
+def test_a_cell_leads_to_the_other_variants_of_its_case(run):
+    with site(run.parent) as client:
+        cell = client.get(f"/runs/{run.name}/cells?case=case-0&variant=careful&trial=1").headers["location"]
+        navigation = re.search(r'<nav aria-label="Other variants".*?</nav>', client.get(cell).text, re.DOTALL)[0]
+        other = re.search(r'href="([^"]*)">hasty<', navigation)[1]
+        text = client.get(other).text
+    assert seen(navigation) == "Other variants hasty ✗ Fail"
+    assert "hasty trial 2" in seen(text)
