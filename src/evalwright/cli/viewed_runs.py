@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["StoredRun", "places_here", "runs_at", "usual_places"]
 
 _RECORDS = ("traces.jsonl", "results.jsonl", "verdicts.jsonl", "summary.yaml", "plan.json", "labels.jsonl")
+_STARTED = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d)_")
+"""How the ids that runs are given begin."""
 _DEEPEST = 2
 _MOST_READ = 16 << 20
 """Bytes of new records that are read at a time."""
@@ -50,6 +54,15 @@ class StoredRun:
         from evalwright.run.judged_pairs import judges_of_runs  # only for comparisons: the import takes long
 
         return judges_of_runs(*earlier, *opened, None)
+
+    def started_at(self) -> datetime:
+        """By the id, as plans of thousands of runs would take seconds to read; by the plan for a renamed run."""
+        if named := _STARTED.match(self._path.name):
+            with suppress(ValueError):
+                return datetime.strptime(named[1], "%Y-%m-%dT%H-%M-%S").replace(tzinfo=UTC)
+        reader, plan = self.open()
+        reader.close()
+        return plan.started_at
 
     def summary(self) -> RunSummary:
         reader, plan = self.open()

@@ -243,8 +243,8 @@ class _Site:
         for run in chosen:
             if run not in sources:
                 raise PageNotFound(f"There is no run {run[:200]!r}.", "/")
-        plans = {run: self._shelf.open(run).plan for run in chosen}
-        a, b = sorted(chosen, key=lambda run: (plans[run].started_at, run))
+        newest_first = list(sources)
+        b, a = sorted(chosen, key=newest_first.index)
         return RedirectResponse(self._links.compare(a=a, b=b), 303)
 
     def compared_cell(self, request: Request) -> Response:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from datetime import UTC
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -105,8 +106,9 @@ class Bundle:
         return f"{which} left out: {left:,}"
 
     def _list(self) -> dict[str, Any]:
+        newest_first = sorted(self._runs, key=lambda run: (run.plan.started_at.astimezone(UTC), run.id), reverse=True)
         return {
-            "rows": [run_row(run.summary, run.source) for run in self._runs],
+            "rows": [run_row(run.summary, run.source) for run in newest_first],
             "total": len(self._runs),
             "count": len(self._runs),
             "q": "",

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -38,6 +39,7 @@ _IN_MEMORY = 40 << 20
 _PATIENCE = 0.4
 """Seconds for which a page waits for a table that is being made."""
 _MOST_OPEN = 8
+_NEVER = datetime.min.replace(tzinfo=UTC)
 _MOST_SEARCHES = 20
 
 
@@ -61,6 +63,9 @@ class RunSource(Protocol):
     def judges(self, earlier: OpenedRun, opened: OpenedRun) -> tuple[Sequence[JudgedRuns], Sequence[str]]:
         """The evaluators of an earlier run and of this one that have human labels, and the names of judges without any.
         Raises EvalwrightError."""
+
+    def started_at(self) -> datetime:
+        """When the run was started; it does not change. Raises EvalwrightError."""
 
     def summary(self) -> RunSummary:
         """The stored summary, or one computed from the records. Raises EvalwrightError."""
@@ -247,6 +252,7 @@ class Shelf:
         self._summaries: dict[str, tuple[str, RunSummary | str]] = {}
         self._live: dict[str, LiveRun] = {}
         self._listed: tuple[float, dict[str, RunSource]] = (0.0, {})
+        self._starts: dict[str, datetime] = {}
 
     def sources(self) -> dict[str, RunSource]:
         """Listed for each request, but at most once in a tenth of a second."""
@@ -255,8 +261,18 @@ class Shelf:
             sources: dict[str, RunSource] = {}
             for source in self._sources():
                 sources.setdefault(source.id, source)
-            self._listed = (now, dict(sorted(sources.items(), key=lambda item: item[0], reverse=True)))
+            order = sorted(sources, key=lambda run: (self._started_at(sources[run]), run), reverse=True)
+            self._listed = (now, {run: sources[run] for run in order})
         return self._listed[1]
+
+    def _started_at(self, source: RunSource) -> datetime:
+        """In whole seconds, as ids have it; runs that cannot be read are the last."""
+        if source.id not in self._starts:
+            try:
+                self._starts[source.id] = source.started_at().astimezone(UTC).replace(microsecond=0)
+            except (EvalwrightError, OSError):
+                return _NEVER
+        return self._starts[source.id]
 
     def source(self, run_id: str) -> RunSource | None:
         """The run of that name; if it is not listed, it may be newer than the list, which is then rebuilt."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -18,7 +18,7 @@ from evalwright.viewer.trends import VariantRate, trend_of
 __all__ = ["RunRow", "run_row", "runs_before", "runs_page", "state_of"]
 
 _PAGE = 100
-_KEYS = ("q", "eval", "after")
+_KEYS = ("q", "eval", "sort", "after")
 
 
 class RunRow(NamedTuple):
@@ -72,6 +72,8 @@ def runs_page(shelf: Shelf, changes: ChangeTally, pairs: Iterable[tuple[str, str
         if wanted not in evals:
             raise unknown_value("eval", wanted, evals)
         matching = [source for source in matching if _name(source, sources) == wanted]
+    sort = values.get("sort", _NEWEST_FIRST)
+    matching = _sorted(shelf, matching, sort, sources)
     first = page_start(whole_number("after", values.get("after", "0")), len(matching))
     shown = matching[first : first + _PAGE]
     before = runs_before(sources)
@@ -84,17 +86,43 @@ def runs_page(shelf: Shelf, changes: ChangeTally, pairs: Iterable[tuple[str, str
         "count": len(matching),
         "q": values.get("q", ""),
         "eval": wanted or "",
+        "sort": sort,
+        "sorts": _SORTS,
         "evals": evals,
         "next": _query(values, first + _PAGE) if first + _PAGE < len(matching) else "",
         "previous": _query(values, max(0, first - _PAGE)) if first else "",
-        "trend": trend_of([row for row in rows if row.name == of_eval]),
+        "trend": trend_of([row for row in _newest_first(rows, sources) if row.name == of_eval]),
         "trend_of": of_eval,
     }
     return Page("runs.html", "Runs · evalwright", context)
 
 
+def _sorted(shelf: Shelf, runs: list[RunSource], sort: str, ids: Collection[str]) -> list[RunSource]:
+    """Runs, which are the newest first, in another order; those without such a value are the last. Raises BadQuery."""
+    if sort == _NEWEST_FIRST:
+        return runs
+    if sort not in _SORTS:
+        raise unknown_value("sort", sort, list(_SORTS))
+    if sort == "started":
+        return runs[::-1]
+    value = _VALUES[sort.removeprefix("-")]
+    summaries = {run.id: shelf.summary(run) for run in runs}
+    values = {
+        run.id: value(run_row(summary, run, ids)) for run in runs if not isinstance(summary := summaries[run.id], str)
+    }
+    valued = [run for run in runs if values.get(run.id) is not None]
+    in_order = sorted(valued, key=lambda run: values[run.id], reverse=sort.startswith("-"))
+    return [*in_order, *(run for run in runs if values.get(run.id) is None)]
+
+
+def _newest_first(rows: Iterable[RunRow], ids: Iterable[str]) -> list[RunRow]:
+    """Rows in the order of the ids, which is that of time."""
+    known = {row.id: row for row in rows}
+    return [known[run] for run in ids if run in known]
+
+
 def runs_before(sources: Mapping[str, RunSource]) -> dict[str, RunSource]:
-    """The previous run of the same eval, by id; `sources` are sorted newest first."""
+    """The previous run of the same eval by its id; `sources` are sorted newest first."""
     runs: dict[str, RunSource] = {}
     newest: dict[str, RunSource] = {}
     for source in reversed(list(sources.values())):
@@ -168,6 +196,28 @@ def _name(source: RunSource, ids: Collection[str]) -> str:
     first, _, number = source.id.rpartition("-")
     head, _, name = (first if number.isdecimal() and first in ids else source.id).partition("_")
     return name or head
+
+
+_NEWEST_FIRST = "-started"
+_SORTS = {
+    _NEWEST_FIRST: "newest first",
+    "started": "oldest first",
+    "name": "eval",
+    "pass_rate": "pass rate, lowest first",
+    "-pass_rate": "pass rate, highest first",
+    "-errors": "errors, most first",
+    "-cells": "cells, most first",
+    "-cost": "cost, highest first",
+    "-duration": "duration, longest first",
+}
+_VALUES: Mapping[str, Callable[[RunRow], Any]] = {
+    "name": lambda row: row.name,
+    "pass_rate": lambda row: row.best and row.best.rate,
+    "errors": lambda row: row.errors,
+    "cells": lambda row: row.cells,
+    "cost": lambda row: row.cost,
+    "duration": lambda row: row.duration,
+}
 
 
 def state_of(source: RunSource, summary: RunSummary) -> str:
