@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from evalwright.errors import InputError
+from evalwright.errors import InputError, StorageError
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
 from evalwright.stores.artifacts import read_artifact
@@ -182,6 +182,16 @@ def test_a_damaged_case_is_refused_by_line_as_skipping_would_move_the_others(run
     with pytest.raises(InputError, match=r"cases\.jsonl:2"):
         stored.case(1)
     assert stored.case(2).id == "c2"
+
+
+@pytest.mark.parametrize("name", ["traces", "results", "verdicts", "cases"])
+def test_a_disk_that_cannot_be_read_is_a_storage_error_that_names_the_file(run: Path, name: str) -> None:
+    stored = reader(run)
+    (run / f"{name}.jsonl").unlink()
+    (run / f"{name}.jsonl").symlink_to("/proc/self/mem")  # where nothing is mapped at 0: an I/O error
+    read = getattr(stored, name)
+    with pytest.raises(StorageError, match=rf"cannot read {re.escape(str(run))}/{name}\.jsonl: Input/output error"):
+        list(read() if name == "cases" else read(object))
 
 
 @pytest.mark.parametrize("name", ["plan.json", "verdicts.jsonl", "cases.jsonl"])

@@ -6,7 +6,10 @@ import os
 import weakref
 from array import array
 from itertools import accumulate
+from pathlib import Path
 from typing import BinaryIO
+
+from evalwright.stores.local_files.opened import read_errors
 
 __all__ = ["CaseIndex"]
 
@@ -28,6 +31,7 @@ class CaseIndex:
         """What was read last, and where it starts: usually a case is asked for after the one before it."""
         self._closing: weakref.finalize[..., CaseIndex] | None = None
         if file is not None:
+            self._path = Path(file.name)
             with file:
                 self._starts = array("Q", accumulate(map(len, file), initial=0))
                 self._descriptor = os.dup(file.fileno())
@@ -42,7 +46,8 @@ class CaseIndex:
         start, end = self._starts[index], self._starts[index + 1]
         at, block = self._block  # in one assignment: other threads replace it
         if not at <= start <= end <= at + len(block):
-            at, block = self._block = start, os.pread(self._descriptor, max(end - start, _AHEAD), start)
+            with read_errors(self._path):
+                at, block = self._block = start, os.pread(self._descriptor, max(end - start, _AHEAD), start)
         return block[start - at : end - at]
 
     def close(self) -> None:

@@ -23,6 +23,7 @@ from evalwright.stores.documents import (
     summary_from_yaml,
 )
 from evalwright.stores.local_files.lines import LineDecoder, decoded_case
+from evalwright.stores.local_files.opened import open_if_there, read_errors
 
 if TYPE_CHECKING:
     from evalwright.model.cell_index import IndexCreation
@@ -57,13 +58,12 @@ _BYTES_OF_CELL = 500
 
 
 def _read_whole(path: Path) -> bytes | None:
-    """The content of a file; None if there is none. Raises InputError if it cannot be read."""
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
+    """The content of a file; None if there is none. Raises as `read_errors` does."""
+    file = open_if_there(path)
+    if file is None:
         return None
-    except OSError as error:
-        raise InputError(Problem(str(path), f"cannot be read: {error.strerror}")) from error
+    with file:
+        return file.read()
 
 
 class LocalReader(PlanSecrets):
@@ -87,7 +87,7 @@ class LocalReader(PlanSecrets):
 
         Raises InputError at a damaged one: skipping it would move all later cases to a wrong position.
         """
-        file = _open_if_there(self.folder / CASES)
+        file = open_if_there(self.folder / CASES)
         if file is None:
             return
         with file:
@@ -98,13 +98,13 @@ class LocalReader(PlanSecrets):
 
     def case_lines(self) -> Iterator[bytes]:
         """The cases as stored, a line each."""
-        if (file := _open_if_there(self.folder / CASES)) is not None:
+        if (file := open_if_there(self.folder / CASES)) is not None:
             with file:
                 yield from file
 
     def case_blocks(self) -> Iterator[bytes]:
         """The same bytes in large blocks, which take a third of the time to hash."""
-        if (file := _open_if_there(self.folder / CASES)) is not None:
+        if (file := open_if_there(self.folder / CASES)) is not None:
             with file:
                 while block := file.read(_BUFFER):
                     yield block
@@ -136,12 +136,12 @@ class LocalReader(PlanSecrets):
         if self._cases is None:
             from evalwright.stores.local_files.case_index import CaseIndex
 
-            self._cases = CaseIndex(_open_if_there(self.folder / CASES))
+            self._cases = CaseIndex(open_if_there(self.folder / CASES))
         return self._cases
 
     def parts(self, count: int) -> list[Part]:
         """Byte ranges of the traces that start and end at starts of lines; none for a run without traces."""
-        file = _open_if_there(self.folder / TRACES)
+        file = open_if_there(self.folder / TRACES)
         if file is None:
             return []
         from evalwright.stores.local_files.parts import cut_at_lines
@@ -176,7 +176,7 @@ class LocalReader(PlanSecrets):
         from evalwright.stores.local_files.judgements import COMMITTED
 
         # A committed set comes first: see `judgements`.
-        return _open_if_there(self.folder / COMMITTED / name) or _open_if_there(self.folder / name)
+        return open_if_there(self.folder / COMMITTED / name) or open_if_there(self.folder / name)
 
     def count_first_attempts(self) -> int | None:
         """See `first_attempts`."""
@@ -200,7 +200,7 @@ class LocalReader(PlanSecrets):
         """The number of the line that starts at a byte position. Reads the file again, but only if there is damage."""
         from evalwright.stores.local_files.parts import line_number
 
-        with (self.folder / name).open("rb") as file:
+        with read_errors(self.folder / name), (self.folder / name).open("rb") as file:
             return line_number(file, position)
 
     def document(self, name: str) -> bytes | None:
@@ -246,12 +246,3 @@ class LocalReader(PlanSecrets):
         if self._cases is not None:
             self._cases.close()
         self._cases = None
-
-
-def _open_if_there(path: Path) -> BinaryIO | None:
-    try:
-        return path.open("rb", buffering=_BUFFER)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise InputError(Problem(str(path), f"cannot be read: {error.strerror}")) from error

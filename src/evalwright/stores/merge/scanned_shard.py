@@ -19,6 +19,7 @@ from evalwright.model.cell import Attempt, OfCase
 from evalwright.model.facts import VerdictFacts
 from evalwright.model.result import Status
 from evalwright.stores.local_files.judgements import COMMITTED
+from evalwright.stores.local_files.opened import open_if_there
 from evalwright.stores.local_files.reader import RESULTS, TRACES, VERDICTS
 from evalwright.stores.merge.cells import MergedCell, Rename, in_plan_order
 
@@ -26,7 +27,6 @@ __all__ = ["ScannedShard", "ShardGrid"]
 
 T = TypeVar("T")
 
-_BUFFER = 1 << 20
 _UNTIDY = 255
 _STATUSES: tuple[Status, ...] = get_args(Status)
 _RECORDS = (TRACES, RESULTS, VERDICTS)
@@ -167,11 +167,11 @@ def _marks(folder: Path, name: str, kind: type[T], damage: list[str]) -> Iterato
 
 
 def _opened_records(folder: Path, name: str) -> BinaryIO:
-    try:
-        committed = folder / COMMITTED / name  # from a crash while results were replaced: see `judgements`
-        return (committed if committed.is_file() else folder / name).open("rb", buffering=_BUFFER)
-    except OSError as error:
-        raise InputError(Problem(str(folder / name), f"cannot be read: {error.strerror}")) from error
+    committed = folder / COMMITTED / name  # from a crash while results were replaced: see `judgements`
+    file = open_if_there(committed) or open_if_there(folder / name)
+    if file is None:
+        raise InputError(Problem(str(folder / name), "does not exist"))
+    return file
 
 
 def _source(folder: Path, name: str, places: _Places, file: BinaryIO | None) -> Callable[[int], bytes]:
