@@ -63,3 +63,31 @@ def test_a_python_file_without_a_name_has_its_scoring_function_under_func(tmp_pa
     test = {"vars": {"q": "x"}, "assert": [{"type": "contains", "value": "y"}], "assertScoringFunction": "file://s.py"}
     ran = run(tmp_path, {**ECHO, "tests": [test]}, **{"s.py": score})
     assert (ran.verdict.status, ran.verdict.score) == ("pass", 0.25)
+
+
+def test_a_scoring_function_sees_every_assertion_as_it_is_written(tmp_path):
+    members = [{"type": "contains", "value": "x", "metric": "inner"}, {"type": "contains", "value": "z"}]
+    asked = [
+        {"type": "assert-set", "assert": members, "threshold": 0.5},
+        {"type": "contains", "value": "y", "weight": 3},
+    ]
+    code = (
+        "import json\n"
+        "def func(named, context):\n"
+        "    parts = [(part['pass'], part['assertion']) for part in context['componentResults']]\n"
+        "    return {'pass': True, 'score': 1, 'reason': json.dumps(parts)}\n"
+    )
+    test = {"vars": {"q": "x"}, "assert": asked, "assertScoringFunction": "file://s.py"}
+    ran = run(tmp_path, {**ECHO, "tests": [test]}, **{"s.py": code})
+    [own] = [row for row in ran.rows if row.evaluator == "assertScoringFunction"]
+    assert json.loads(own.reason) == [[True, asked[0]], [True, members[0]], [False, members[1]], [False, asked[1]]]
+
+
+def test_a_scoring_function_is_told_the_threshold_of_the_defaults(tmp_path):
+    code = "def func(named, context):\n    return {'pass': context['threshold'] == 0.25, 'score': 1, 'reason': 'r'}\n"
+    config = {
+        **ECHO,
+        "defaultTest": {"assertScoringFunction": "file://s.py", "threshold": 0.25},
+        "tests": [{"vars": {"q": "x"}, "assert": [{"type": "contains", "value": "x"}]}],
+    }
+    assert run(tmp_path, config, **{"s.py": code}).statuses == ["pass"]

@@ -114,7 +114,8 @@ class TestExpansion:
         place = self._place(raw, _SCORING, origin).at(_SCORING)
         if self._once(_SCORING, split_function(named)[0], self._sources.path, place) is None:
             return []
-        config = {"function": named, "folder": str(self._sources.folder), "threshold": raw.get("threshold")}
+        threshold = raw.get("threshold", self._default.raw.get("threshold"))
+        config = {"function": named, "folder": str(self._sources.folder), "threshold": threshold}
         return [EvaluatorSpec(_SCORING, "promptfoo_scoring", config, called=_SCORING)]
 
     def _once(self, key: str, value: Any, read: Callable[[Any, Origin], Any], origin: Origin) -> Any:

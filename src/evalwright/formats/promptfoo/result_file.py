@@ -12,6 +12,7 @@ from typing import IO, Any, NamedTuple
 import msgspec
 
 from evalwright.errors import counted
+from evalwright.formats.promptfoo.components import components
 from evalwright.formats.promptfoo.evaluator import token_usage
 from evalwright.formats.promptfoo.extensions import test_of
 from evalwright.formats.promptfoo.numbering import TestNumbers, test_numbers
@@ -252,7 +253,7 @@ def written_result(
             "score": verdict.score or 0,
             "reason": reasons or "All assertions passed",
             "namedScores": named,
-            "componentResults": list(_components(rows, case)),
+            "componentResults": list(components(rows, case)),
         }
     return result
 
@@ -268,30 +269,3 @@ def _response(trace: Trace, seen: Mapping[str, Any], reasons: str) -> dict[str, 
     if usage := token_usage(metrics):
         response["tokenUsage"] = {**usage, **response.get("tokenUsage", {})}
     return response
-
-
-def _components(rows: Iterable[EvaluationResult], case: Case) -> Iterator[dict[str, Any]]:
-    """The results of assertions; that of a set is followed by those of its members, and that of code by its parts. An
-    evaluator of another format is an assertion with its name as the metric."""
-    asserted = {spec.name: spec.config["assertion"] for spec in case.evaluators or () if "assertion" in spec.config}
-    if "promptfoo" not in case.extra:
-        rows = list(rows)
-        asserted = {row.evaluator: {"metric": row.evaluator} for row in rows}
-    for row in rows:
-        if row.evaluator in asserted:
-            shown = {"passed": row.passed, "score": row.score, "reason": row.reason, "detail": row.detail}
-            yield from _component_results(shown, {"type": row.evaluator_type, **asserted[row.evaluator]})
-
-
-def _component_results(row: Mapping[str, Any], assertion: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    yield {
-        "pass": row["passed"],
-        "score": row["score"] or 0,
-        "reason": row["reason"] or ("Assertion passed" if row["passed"] else ""),
-        "assertion": assertion,
-    }
-    detail = row.get("detail") or {}
-    for part in detail.get("components", ()):
-        yield from _component_results(part, assertion)
-    for member, asserted in zip(detail.get("children", ()), assertion.get("assert", ()), strict=False):
-        yield from _component_results(member, asserted)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from evalwright.errors import EvaluatorError
 from evalwright.formats.promptfoo.checks.code import finite_scores, is_result
+from evalwright.formats.promptfoo.components import components
 from evalwright.formats.promptfoo.faults import ScriptError
 from evalwright.formats.promptfoo.scripts import call_file
 from evalwright.formats.promptfoo.verdicts import named_scores
@@ -27,10 +28,7 @@ class ScoringFunction:
         self._function, self._folder, self._threshold = function, folder, threshold
 
     async def evaluate(self, case: Case, trace: Trace, results: Sequence[EvaluationResult]) -> Evaluation:
-        parts = [
-            {"pass": row.passed, "score": row.score, "reason": row.reason, "assertion": {"type": row.evaluator_type}}
-            for row in results
-        ]
+        parts = list(components(results, case))
         context = {"threshold": self._threshold, "componentResults": parts, "parentAssertionSet": None}
         try:
             returned = await call_file(self._folder, self._function, "func", [named_scores(results), context])
