@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
 from formats.promptfoo.runs import ECHO, asserted, run, write
 from llm.providers import KEY, providing_in_a_thread
@@ -239,3 +240,96 @@ def test_settings_that_no_embedding_provider_reads_are_warned_of(tmp_path):
     assert [warning.key for warning in load_suite(path).warnings if "config" in warning.key] == [
         "tests[0].assert[0].provider.embedding.config.dimensions"
     ]
+
+
+FORM = {"type": "json_schema", "json_schema": {"name": "about_{{q}}", "schema": {"type": "object"}}}
+
+
+def test_options_of_a_test_are_settings_of_its_call(tmp_path, server):
+    prompt = {"raw": "{{q}}", "label": "p", "config": {"temperature": 0.5, "seed": 3}}
+    own = {"temperature": 0.9, "max_tokens": 7, "response_format": {"type": "text"}}
+    tests = [{"vars": {"q": "Bonn"}, "options": own}, {"vars": {"q": "Rome"}}]
+    provider = {"id": "openai:chat:gpt-4o", "config": {"temperature": 0.1, "top_p": 0.2}}
+    path = write(tmp_path, {"prompts": [prompt], "providers": [provider], "tests": tests})
+    assert not [warning for warning in load_suite(path).warnings if warning.unread]
+    run(tmp_path, {"prompts": [prompt], "providers": [provider], "tests": tests})
+    sent = {request[3]["messages"][0]["content"]: request[3] for request in server.requests}
+    assert {"seed": 3, "top_p": 0.2, **own}.items() <= sent["Bonn"].items()
+    assert (sent["Rome"]["temperature"], sent["Rome"]["max_tokens"]) == (0.5, 1024)
+
+
+def test_code_is_shown_the_options_of_its_test_as_settings_of_the_prompt(tmp_path):
+    code = "def call_api(prompt, options, context):\n    return {'output': context['prompt']['config']['style']}\n"
+    test = {"vars": {"q": "x"}, "options": {"style": "terse"}}
+    config = {"prompts": ["{{q}}"], "providers": ["file://p.py"], "tests": [test]}
+    assert run(tmp_path, config, **{"p.py": code}).outputs == ["terse"]
+
+
+def test_templates_and_files_of_a_format_are_filled_in(tmp_path, server):
+    form = {"type": "json_schema", "json_schema": {"name": "about_{{q}}", "schema": "file://{{q}}.json"}}
+    provider = {"id": "openai:chat:gpt-4o", "config": {"response_format": form}}
+    config = {"prompts": ["{{q}}"], "providers": [provider], "tests": [{"vars": {"q": "Bonn"}}]}
+    run(tmp_path, config, **{"Bonn.json": '{"type": "object"}'})
+    sent = server.requests[-1][3]["response_format"]["json_schema"]
+    assert sent == {"name": "about_Bonn", "schema": {"type": "object"}}
+
+
+def test_the_file_of_a_schema_must_be_there(tmp_path):
+    form = {"type": "json_schema", "json_schema": {"name": "x", "schema": "file://gone.json"}}
+    tests = [{"vars": {"q": "x"}, "options": {"response_format": form}}]
+    provider = {"id": "openai:chat:gpt-4o", "config": {"response_format": form}}
+    path = write(tmp_path, {"prompts": ["{{q}}"], "providers": [provider], "tests": tests})
+    with pytest.raises(InputError) as refused:
+        load_suite(path)
+    places = [f"{place}.response_format.json_schema.schema" for place in ("providers[0].config", "tests[0].options")]
+    assert sorted(problem.key for problem in refused.value.problems if problem.key in places) == places
+
+
+def serve_responses(server, text):
+    respond = server.respond
+    part = {"type": "output_text", "text": text, "annotations": []}
+    said = {"id": "m", "type": "message", "role": "assistant", "status": "completed", "content": [part]}
+    usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
+
+    def responded(method, path, headers, raw):
+        if path != "/v1/responses":
+            return respond(method, path, headers, raw)
+        server.requests.append((method, path, headers, json.loads(raw)))
+        reply = {"id": "r", "object": "response", "status": "completed", "model": "gpt-4o", "created_at": 1}
+        return 200, {**reply, "output": [said], "usage": usage}
+
+    server.respond = responded
+
+
+@pytest.mark.parametrize(
+    ("model", "form", "output"),
+    [
+        ("openai:chat:gpt-4o", FORM, {"n": 1}),
+        ("openai:chat:gpt-4o", "file://form.json", '{"n": 1}'),
+        ("openai:responses:gpt-4o", "file://form.json", {"n": 1}),
+    ],
+)
+def test_a_reply_by_a_schema_is_parsed_where_promptfoo_parses_it(tmp_path, server, model, form, output):
+    """With chat completions, promptfoo does not look into the file of a format."""
+    server.answer = lambda body: '{"n": 1}'
+    serve_responses(server, '{"n": 1}')
+    provider = {"id": model, "config": {"response_format": form}}
+    config = {"prompts": ["{{q}}"], "providers": [provider], "tests": [{"vars": {"q": "x"}}]}
+    assert run(tmp_path, config, **{"form.json": json.dumps(FORM)}).outputs == [output]
+
+
+def test_settings_reach_the_responses_api_in_its_own_form(tmp_path, server):
+    serve_responses(server, "sunny")
+    function = {"name": "weather", "parameters": {"type": "object"}}
+    settings = {
+        "response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object"}}},
+        "tools": [{"type": "function", "function": function}, {"type": "web_search"}],
+        "tool_choice": {"type": "function", "function": {"name": "weather"}},
+    }
+    provider = {"id": "openai:responses:gpt-4o", "config": settings}
+    run(tmp_path, {"prompts": ["{{q}}"], "providers": [provider], "tests": [{"vars": {"q": "x"}}]})
+    sent = server.requests[-1][3]
+    form = {"type": "json_schema", "name": "n", "schema": {"type": "object"}, "strict": True}
+    assert (sent["text"], sent.get("response_format")) == ({"format": form}, None)
+    assert sent["tools"] == [{"type": "function", **function}, {"type": "web_search"}]
+    assert sent["tool_choice"] == {"type": "function", "name": "weather"}

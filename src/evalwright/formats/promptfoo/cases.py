@@ -17,6 +17,7 @@ from evalwright.formats.promptfoo.doubts import doubt_threshold, doubt_variables
 from evalwright.formats.promptfoo.expansion import AuthoredTest, TestExpansion
 from evalwright.formats.promptfoo.numbering import AuthoredCase
 from evalwright.formats.promptfoo.origin import LineDocument, Origin
+from evalwright.formats.promptfoo.providers import PASSED_ON, check_files_of_request
 from evalwright.formats.promptfoo.rows import tests_in
 from evalwright.formats.promptfoo.scripts import Generated, generated_tests
 from evalwright.formats.promptfoo.shapes import (
@@ -195,11 +196,12 @@ class Tests:
         if "options" not in raw:
             return raw
         inner = origin.at("options")
-        warn_of_others(raw["options"], OPTIONS, inner)
+        warn_of_others(raw["options"], (*OPTIONS, *PASSED_ON), inner)
         options = what_fits(raw["options"], OPTIONS, inner)
         warn_of_others(options.get("factuality") or {}, FACTUALITY, inner.at("factuality"))
         for key in ("transform", "postprocess", "transformVars"):
             self._sources.code(options.get(key), inner.at(key))
+        check_files_of_request(options, self._sources, inner)
         return raw if options is raw["options"] else {**raw, "options": options}
 
     def _tests_of_file(self, named: str, config: Any, origin: Origin) -> Iterator[AuthoredTest]:

@@ -88,11 +88,11 @@ class Grader:
         return provider_kind(called_of(self._provider)) == "chat"
 
     def _request(self, messages: list[dict[str, Any]]) -> ChatRequest:
-        return request_of(self._provider, compact_json(messages), {}, self._folder)
+        return request_of(self._provider, compact_json(messages), {}, self._folder, variables=self._variables)
 
     async def _program_reply(self, prompt: str) -> str:
         """The reply of a provider that is the user's program."""
-        context = {"vars": dict(self._variables), "prompt": {"raw": prompt, "label": "judge"}}
+        context = {"vars": dict(self._variables), "prompt": {"raw": prompt, "label": "judge", "config": {}}}
         call = ProviderCall(prompt, context, {}, 0, environment())
         try:
             with kept_call(self.name, [{"role": "user", "content": prompt}]) as recording:

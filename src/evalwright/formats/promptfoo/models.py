@@ -19,13 +19,16 @@ from evalwright.formats.promptfoo.providers import (
     called_of,
     with_our_names,
 )
+from evalwright.formats.promptfoo.responses_settings import responses_settings
+from evalwright.formats.promptfoo.sources import in_file
+from evalwright.formats.promptfoo.templates import holds_template, render_all
 from evalwright.formats.promptfoo.values import as_javascript
 from evalwright.llm.replies import arguments_in
 from evalwright.model.chat import ChatMessage, ChatRequest
 from evalwright.model.trace import ToolCall
 from evalwright.session import environment, hide, learn
 
-__all__ = ["embedding_request", "messages_in", "model_of", "offered_tools", "request_of"]
+__all__ = ["embedding_request", "messages_in", "model_of", "offered_tools", "request_of", "settings_of"]
 
 _WORDS = ("chat", "responses", "messages", "completion", "embedding", "embeddings")
 _LITELLM = {"vertex": "vertex_ai", "bedrock": "bedrock", "together": "together_ai", "togetherai": "together_ai"}
@@ -34,6 +37,8 @@ _AZURE = ("AZURE_API_BASE_URL", "AZURE_OPENAI_API_BASE_URL", "AZURE_API_HOST", "
 """promptfoo's variables with the address of an Azure resource; the model layer knows others."""
 _AZURE_KEY = "AZURE_API_KEY"
 _MOST_TOKENS = 1024
+_RENDERED = ("tools", "functions", "response_format", "reasoning_effort", "reasoning")
+"""Settings whose templates are filled in for each call."""
 _REASONING = ("o1", "o3", "o4", "gpt-5")
 """Beginnings of the names of models that accept no temperature."""
 
@@ -78,12 +83,19 @@ def messages_in(prompt: str) -> list[dict[str, Any]]:
     return [{"role": "user", "content": prompt}]
 
 
-def request_of(provider: Provider, prompt: str, more: Mapping[str, Any], folder: str, trial: int = 0) -> ChatRequest:
-    """The request for a prompt. `more` are the prompt's own settings for the call."""
-    written = {**provider.get("config", {}), **more}
+def request_of(
+    provider: Provider,
+    prompt: str,
+    more: Mapping[str, Any],
+    folder: str,
+    trial: int = 0,
+    variables: Mapping[str, Any] | None = None,
+) -> ChatRequest:
+    """The request for a prompt. `more` are settings for this call; without `variables`, templates in settings stay."""
+    written = settings_of(provider, more)
     prefix, model = model_of({**provider, "config": written})
     company, config = COMPANIES[prefix], with_our_names(prefix, written)
-    extra = {key: _loaded_value(config[key], folder) for key in PASSED_ON if config.get(key) is not None}
+    extra = {key: _sent_value(key, config[key], folder, variables) for key in PASSED_ON if config.get(key) is not None}
     extra |= config.get("passthrough") or {}
     if headers := config.get("headers"):
         extra["extra_headers"] = headers
@@ -106,16 +118,21 @@ def request_of(provider: Provider, prompt: str, more: Mapping[str, Any], folder:
     return _responding(request) if ":responses:" in called_of(provider) else request
 
 
-def offered_tools(provider: Provider, folder: str) -> dict[str, Any]:
+def settings_of(provider: Provider, more: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a model as they are written, with those of a call in place of its own."""
+    return {**provider.get("config", {}), **more}
+
+
+def offered_tools(provider: Provider, folder: str, variables: Mapping[str, Any]) -> dict[str, Any]:
     """The `tools` and `functions` in the configuration of a provider, those in files included."""
-    config = provider.get("config", {})
-    return {key: _loaded_value(config[key], folder) for key in ("tools", "functions") if config.get(key) is not None}
+    config, keys = provider.get("config", {}), ("tools", "functions")
+    return {key: _sent_value(key, config[key], folder, variables) for key in keys if config.get(key) is not None}
 
 
 def _responding(request: ChatRequest) -> ChatRequest:
     import msgspec
 
-    return msgspec.structs.replace(request, api="responses")
+    return msgspec.structs.replace(request, api="responses", extra=responses_settings(request.extra))
 
 
 def _model_name(prefix: str, company: str, model: str) -> str:
@@ -189,9 +206,25 @@ def _call(call: Mapping[str, Any]) -> ToolCall:
     return ToolCall(str(function.get("name", "")), call.get("id"), known)
 
 
+def _sent_value(key: str, value: Any, folder: str, variables: Mapping[str, Any] | None) -> Any:
+    """A part of a request, with its templates filled in if promptfoo does that; those in files stay."""
+    if variables is not None and key in _RENDERED:
+        value = render_all(value, variables)
+    value = _loaded_value(value, folder)
+    return _with_schema(value, folder) if key == "response_format" else value
+
+
+def _with_schema(form: Any, folder: str) -> Any:
+    """The format of a reply; its schema may be in a file of its own."""
+    if not isinstance(form, dict):
+        return form
+    read = {"json_schema": _with_schema, "schema": _loaded_value}
+    return {key: read[key](value, folder) if key in read else value for key, value in form.items()}
+
+
 def _loaded_value(value: Any, folder: str) -> Any:
     """A part of a request that may be in a file of its own."""
-    if isinstance(value, str) and value.startswith("file://"):
+    if in_file(value) and not holds_template(value):
         return as_javascript(yaml.load(Path(folder, value[7:]), "yaml12").value)
     if isinstance(value, list):
         parts = [_loaded_value(item, folder) for item in value]

@@ -24,6 +24,7 @@ __all__ = [
     "REPLY_RETRIES",
     "Provider",
     "called_of",
+    "check_files_of_request",
     "provider_kind",
     "provider_of",
     "providers_of",
@@ -220,9 +221,7 @@ def _config(config: dict[str, Any], kind: str, named: str, sources: Sources, ori
                 warn_of_others(settings, ("temperature", *own), origin.at(inner))
         if config.get("showThinking") is True:
             origin.at("showThinking").warn("the reasoning of a model is no part of its output here", unread=True)
-        for key in PASSED_ON:
-            for name in config[key] if isinstance(config.get(key), list) else [config.get(key)]:
-                sources.code(name, origin.at(key))
+        check_files_of_request(config, sources, origin)
     elif kind == "http":
         config = without_unsupported(what_fits(config, HTTP, origin), origin)
         warn_of_others(config, HTTP, origin)
@@ -230,6 +229,18 @@ def _config(config: dict[str, Any], kind: str, named: str, sources: Sources, ori
     for key in ("transformResponse", "responseParser", "transformRequest"):
         sources.code(config.get(key), origin.at(key))
     return config
+
+
+def check_files_of_request(config: Mapping[str, Any], sources: Sources, origin: Origin) -> None:
+    """Report files that are not there among those with parts of a model's requests."""
+    for key in PASSED_ON:
+        for name in config[key] if isinstance(config.get(key), list) else [config.get(key)]:
+            sources.code(name, origin.at(key))
+    form, place = config.get("response_format"), origin.at("response_format")
+    if isinstance(form, dict) and isinstance(inner := form.get("json_schema"), dict):
+        form, place = inner, place.at("json_schema")
+    if isinstance(form, dict):
+        sources.code(form.get("schema"), place.at("schema"))
 
 
 def called_of(provider: Mapping[str, Any]) -> str:

@@ -134,11 +134,6 @@ TEST: Shape = {
     "metadata": MAPPING, "provider": ENTRY, "providers": TEXTS, "providerOutput": ANYTHING, "prompts": TEXTS,
     "assertScoringFunction": KeyKind("file://FILE:FUNCTION", _instance_of(str), _STRING), "disableDefaultAsserts": FLAG,
 }  # fmt: skip
-OPTIONS: Shape = {
-    "transform": CODE, "postprocess": CODE, "transformVars": CODE, "prefix": TEXT, "suffix": TEXT, "provider": ENTRY,
-    "rubricPrompt": MESSAGES, "factuality": NUMBERS, "disableVarExpansion": FLAG, "disableDefaultAsserts": FLAG,
-    "disableConversationVar": FLAG, "storeOutputAs": TEXT, "runSerially": FLAG, "repeat": _count(1),
-}  # fmt: skip
 FACTUALITY: Shape = dict.fromkeys(("subset", "superset", "agree", "disagree", "differButFactual"), NUMBER)
 """The score of each category of `factuality`, in the order of the letters that its judge replies, A to E."""
 GENERATOR: Shape = {"path": NAME, "config": ANYTHING}
@@ -168,6 +163,12 @@ CHAT: Shape = {
     ),
 }  # fmt: skip
 """For the `config` of a model; keys that are sent unchanged have no shape here."""
+OPTIONS: Shape = {
+    "transform": CODE, "postprocess": CODE, "transformVars": CODE, "prefix": TEXT, "suffix": TEXT, "provider": ENTRY,
+    "rubricPrompt": MESSAGES, "factuality": NUMBERS, "disableVarExpansion": FLAG, "disableDefaultAsserts": FLAG,
+    "disableConversationVar": FLAG, "storeOutputAs": TEXT, "runSerially": FLAG, "repeat": _count(1), **CHAT,
+}  # fmt: skip
+"""Of a test; settings of a model, too, which take precedence over its own."""
 HTTP: Shape = {
     "url": NAME, "method": NAME, "headers": SCALARS, "queryParams": SCALARS, "transformResponse": CODE,
     "responseParser": CODE, "transformRequest": ANYTHING, "validateStatus": ANYTHING, "body": ANYTHING,

@@ -123,13 +123,13 @@ class PromptfooTarget:
         variables = await self._given_variables(case, options)
         seen["vars"] = recorded(dict(variables))
         values, prompt, config = await self._rendered_prompt(case, trial, variables, options)
-        context = self._context(values, prompt, config)
+        context = self._context(values, prompt, {**config, **_settings_of_call(options)})
         provider = own.get("provider", self._provider)
         seen.update(prompt=prompt, provider={key: provider[key] for key in ("id", "label", "calls") if key in provider})
         if any(reads_tools(spec.config["assertion"]) for spec in case.evaluators or () if "assertion" in spec.config):
             from evalwright.formats.promptfoo.models import offered_tools
 
-            seen["offered"] = offered_tools(provider, self._folder)
+            seen["offered"] = offered_tools(provider, self._folder, context["vars"])
         resolved = {name: value for name, value in context["vars"].items() if seen["vars"].get(name) != value}
         if resolved:
             seen["resolved"] = resolved
@@ -242,6 +242,11 @@ class PromptfooTarget:
 def _settings_of_test(case: Case) -> dict[str, Any]:
     native: dict[str, Any] = case.extra.get("promptfoo", {})
     return native
+
+
+def _settings_of_call(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a test as settings for the call, which take precedence over those of prompt and provider."""
+    return {key: value for key, value in options.items() if key != "repeat"}
 
 
 def _test_for_code(case: Case, own: Mapping[str, Any]) -> dict[str, Any]:

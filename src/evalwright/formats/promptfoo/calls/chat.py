@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from evalwright.formats.promptfoo.calls import ProviderCall, ProviderReply
-from evalwright.formats.promptfoo.models import request_of
+from evalwright.formats.promptfoo.models import request_of, settings_of
 from evalwright.formats.promptfoo.providers import Provider
 from evalwright.formats.promptfoo.values import as_javascript, compact_json
 from evalwright.model.chat import ChatReply, ChatRequest
@@ -29,13 +29,23 @@ class Chat:
         self._provider, self._folder = provider, folder
 
     async def __call__(self, call: ProviderCall) -> ProviderReply:
-        request = request_of(self._provider, call.prompt, call.config, self._folder, call.trial)
+        context = call.context
+        more = context["prompt"]["config"]
+        request = request_of(self._provider, call.prompt, more, self._folder, call.trial, context["vars"])
         reply = await session().models.chat(request, "system")
         tokens = {"prompt": reply.usage.token_input, "completion": reply.usage.token_output}
         remarks = _remarks(reply)
-        return ProviderReply(
-            _output(reply, request, remarks), reply.cost_usd, tokens, {"model": reply.model}, remarks=remarks
-        )
+        output = _output(reply, request, remarks, parses=self._parses(request, more))
+        return ProviderReply(output, reply.cost_usd, tokens, {"model": reply.model}, remarks=remarks)
+
+    def _parses(self, request: ChatRequest, more: Mapping[str, Any]) -> bool:
+        """Whether a reply by a schema is parsed. As in promptfoo, chat completions stay text if the format is in a
+        file."""
+        if request.api == "responses":
+            wanted = (request.extra.get("text") or {}).get("format")
+        else:
+            wanted = settings_of(self._provider, more).get("response_format")
+        return isinstance(wanted, dict) and wanted.get("type") == "json_schema"
 
     def asks(self) -> Iterator[ChatRequest]:
         yield request_of(self._provider, "", {}, self._folder)
@@ -52,9 +62,9 @@ def _remarks(reply: ChatReply) -> dict[str, Any]:
     return {"guardrails": {"flagged": flagged}, **({"finishReason": ended} if ended else {})}
 
 
-def _output(reply: ChatReply, request: ChatRequest, remarks: Mapping[str, Any]) -> Any:
-    """The text; with calls of tools, what promptfoo makes of them: Anthropic's blocks as text, or the list of calls,
-    in the whole message if there is text as well."""
+def _output(reply: ChatReply, request: ChatRequest, remarks: Mapping[str, Any], *, parses: bool) -> Any:
+    """The text, or what it holds; with calls of tools, what promptfoo makes of them: Anthropic's blocks as text, or the
+    list of calls, in the whole message if there is text as well."""
     text = reply.text or reply.refusal or (_FILTERED if remarks.get("finishReason") == "content_filter" else "")
     if reply.tool_calls and request.provider == "anthropic":
         blocks = [
@@ -68,8 +78,7 @@ def _output(reply: ChatReply, request: ChatRequest, remarks: Mapping[str, Any]) 
             for call, arguments in zip(reply.tool_calls, written, strict=True)
         ]
         return {"role": "assistant", "content": reply.text, "tool_calls": calls} if reply.text else calls
-    wanted = request.extra.get("response_format")
-    if isinstance(wanted, dict) and wanted.get("type") == "json_schema" and not reply.refusal:
+    if parses and not reply.refusal:
         with suppress(ValueError):  # a reply that is not what was asked for is for the assertions to judge
             return as_javascript(json.loads(text))
     return text

@@ -52,8 +52,8 @@ class HttpProvider:
         return await self._read(status, headers, text, call)
 
     def _tools(self, call: ProviderCall) -> dict[str, Any]:
-        """The names that requests have for the tools of the prompt, or else of the provider."""
-        settings = {**self._config, **call.config}
+        """The names that requests have for the tools of the test or the prompt, or else of the provider."""
+        settings = {**self._config, **call.context["prompt"]["config"]}
         tools = {key: settings[key] for key in TOOL_NAMES if settings.get(key) is not None}
         return {key: compact_json(value) if isinstance(value, (dict, list)) else value for key, value in tools.items()}
 
