@@ -53,6 +53,13 @@ from evalwright.formats.promptfoo.templates import render
         ("{{ a|sort(true) }} {{ a|sort(false, true) }}", ["b", "C", "a"], "C,b,a C,a,b"),
         ("{{ a|sort(false, false, 'n')|dump }}", [{"n": 10}, {"n": "9"}], '[{"n":"9"},{"n":10}]'),
         ("{{ a|sort }}", "cab", "a,b,c"),
+        (
+            "{{ a|groupby('k')|dump }}",
+            [{"k": 1}, {}, {"k": None}, 5],
+            '{"1":[{"k":1}],"undefined":[{},5],"null":[{"k":null}]}',
+        ),
+        ("{{ a|groupby('k')|dump }}", "xy", '{"undefined":["x","y"]}'),
+        ("{{ a|selectattr('k')|dump }} {{ a|sum('k') }}", [{"k": 1}, {}, "x"], '[{"k":1}] NaN'),
         ("{{ a|sort }}", [10, "9", 1.5], "1.5,9,10"),
         ("[{{ a|sort }}]", {"k": 1}, "[]"),
         ("[{{ a|sort }}]", False, "[]"),

@@ -35,6 +35,7 @@ def _dump(value: Any, indent: int | None = None) -> str:
     return pretty_json(value, int(indent)) if indent else compact_json(value)
 
 
+_ABSENT = Undefined()
 _INT, _FLOAT = re.compile(r"\s*([+-]?\d+)"), re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)", re.IGNORECASE)
 
 
@@ -53,9 +54,13 @@ def _parsed_float(value: Any, default: Any = "") -> Any:
     return as_javascript(float(match[1])) if match else default
 
 
+def _member(item: Any, key: str) -> Any:
+    return item.get(key, _ABSENT) if isinstance(item, dict) else _ABSENT
+
+
 def _sum(value: Any, attribute: str | None = None, start: Any = 0) -> Any:
     items = list(value)
-    return reduce(plus, items if attribute is None else [item.get(attribute) for item in items], start)
+    return reduce(plus, items if attribute is None else [_member(item, attribute) for item in items], start)
 
 
 def _in_groups(value: Any, size: int, filling: Any = None) -> Any:
@@ -85,13 +90,13 @@ def _in_columns(value: Any, number: int, filling: Any = None) -> Any:
 def _grouped(value: Any, key: str) -> Any:
     groups = Mapped()
     for item in value:
-        groups.setdefault(template_text(item.get(key)), List()).append(item)
+        groups.setdefault(string_of(_member(item, key)), List()).append(item)
     # JavaScript puts keys that are whole numbers first, in ascending order.
     return Mapped(sorted(groups.items(), key=lambda group: (0, int(group[0])) if group[0].isdecimal() else (1, 0)))
 
 
 def _chosen(wanted: bool) -> Callable[..., Any]:
-    return lambda value, key: List(item for item in value if bool(item.get(key)) is wanted)
+    return lambda value, key: List(item for item in value if bool(_member(item, key)) is wanted)
 
 
 def _joined(value: Any, sign: str = "", attribute: str | None = None) -> str:
