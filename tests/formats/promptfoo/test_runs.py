@@ -164,3 +164,9 @@ def test_what_code_would_make_is_lost_in_a_conversion(tmp_path, capsys):
             main(["convert", str(path), "--out", str(tmp_path / "native"), *words])
         assert (ended.value.code, said in " ".join(capsys.readouterr().err.split(" "))) == (code, True), said
     assert sum(1 for _ in load_suite(tmp_path / "native/eval.yaml").cases) == 1
+
+
+def test_a_test_that_only_its_threshold_fails_says_so(tmp_path):
+    asserts = [{"type": "javascript", "value": "0.5"}, {"type": "contains", "value": "a"}]
+    ran = run(tmp_path, {**ECHO, "tests": [{"vars": {"q": "a"}, "assert": asserts, "threshold": 0.8}]})
+    assert ran.verdict.reasons == ["the score 0.75 is below the test's threshold 0.8"]

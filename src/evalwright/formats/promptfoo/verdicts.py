@@ -45,6 +45,8 @@ def verdict(criteria: PassCriteria, case: Case, trace: Trace, results: Sequence[
     if beaten and not errored:
         score, status = 0.0, "fail"
     reasons = [] if status == "pass" else _reasons(trace, results, missing)
+    if status == "fail" and not reasons:
+        reasons = [f"the score {score:.4g} is below the test's threshold {_threshold(case):g}"]
     cell_verdict = verdict_on(trace, status, None if errored else score, reasons)
     if named and not errored:
         cell_verdict.named_scores = {name: scores.mean for name, scores in named.items()}
@@ -77,10 +79,16 @@ def _skipped_verdict(trace: Trace) -> CaseVerdict:
 def _status(case: Case, rows: Sequence[EvaluationResult], score: float) -> Status:
     if is_blocked(row.detail for row in rows):
         return "pass"
-    threshold = case.extra.get("promptfoo", {}).get("threshold")
+    threshold = _threshold(case)
     if threshold is None:
         return "pass" if all(row.passed for row in rows) else "fail"
     return "pass" if score >= threshold else "fail"
+
+
+def _threshold(case: Case) -> float | None:
+    """The score that a test must reach; None if all its assertions have to pass."""
+    threshold: float | None = case.extra.get("promptfoo", {}).get("threshold")
+    return threshold
 
 
 def is_blocked(details: Iterable[Mapping[str, Any]]) -> bool:
