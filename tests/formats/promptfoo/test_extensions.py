@@ -91,6 +91,13 @@ def afterEach(context):
     assert ran.outcome.summary.warnings == []  # of a variable that is missing
 
 
+def test_before_each_sees_the_variables_that_the_test_makes(tmp_path):
+    hooks = "def beforeEach(context):\n    context['test']['vars']['q'] += '-hook'\n    return context\n"
+    test = {**asks("a", "a-made-hook"), "options": {"transformVars": "({q: vars.q + '-made'})"}}
+    ran = run(tmp_path, suite(test, extension="file://hooks.py:beforeEach"), hooks__py=hooks)
+    assert (ran.statuses, ran.outputs) == (["pass"], ["a-made-hook"])
+
+
 def test_a_session_is_cleaned_up_after_a_call_that_failed(tmp_path):
     hooks = (
         NOTING

@@ -94,9 +94,8 @@ class PromptfooTarget:
         try:
             async with end:
                 await asyncio.sleep(0)  # or what never waits would be done after the end, too
-                if self._extensions:
-                    case = await self._after_hooks(case)
-                    answer.extra["promptfoo"]["vars"] = case.input
+                case = await self._with_own_variables(case, own.get("options", {}))
+                answer.extra["promptfoo"]["vars"] = recorded(dict(case.input))
                 await self._fill(answer, case, trial, own)
         except TimeoutError:
             if not end.expired():
@@ -120,9 +119,7 @@ class PromptfooTarget:
         """Add to the answer what is known about the cell, also if that is all because an exception is raised."""
         options: Mapping[str, Any] = own.get("options", {})
         seen: dict[str, Any] = answer.extra["promptfoo"]
-        variables = await self._given_variables(case, options)
-        seen["vars"] = recorded(dict(variables))
-        values, prompt, config = await self._rendered_prompt(case, trial, variables, options)
+        values, prompt, config = await self._rendered_prompt(case, trial, options)
         context = self._context(values, prompt, {**config, **_settings_of_call(options)})
         provider = own.get("provider", self._provider)
         seen.update(prompt=prompt, provider={key: provider[key] for key in ("id", "label", "calls") if key in provider})
@@ -168,14 +165,14 @@ class PromptfooTarget:
             "prompt": {**template, "label": authored["label"], "config": config},
         }
 
-    async def _given_variables(self, case: Case, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The variables of the test, with those that `transformVars` makes."""
+    async def _with_own_variables(self, case: Case, options: Mapping[str, Any]) -> Case:
+        """The test with the variables that `transformVars` makes, as `beforeEach` then leaves them."""
         inputs: Mapping[str, Any] = case.input if isinstance(case.input, dict) else {}
-        code = options.get("transformVars")
-        if not code:
-            return inputs
-        context = {"vars": inputs, "prompt": {}, "uuid": str(uuid4())}
-        return {**inputs, **await transformed_vars(code, inputs, context, self._folder)}
+        if code := options.get("transformVars"):
+            context = {"vars": inputs, "prompt": {}, "uuid": str(uuid4())}
+            inputs = {**inputs, **await transformed_vars(code, inputs, context, self._folder)}
+        case = msgspec.structs.replace(case, input=inputs)
+        return await self._after_hooks(case) if self._extensions else case
 
     async def _after_hooks(self, case: Case) -> Case:
         """The test with the variables that `beforeEach` leaves it."""
@@ -186,9 +183,9 @@ class PromptfooTarget:
             raise TargetError(str(error), "timeout" if error.type == "timeout" else "hook_error") from error
 
     async def _rendered_prompt(
-        self, case: Case, trial: int, variables: Mapping[str, Any], options: Mapping[str, Any]
+        self, case: Case, trial: int, options: Mapping[str, Any]
     ) -> tuple[dict[str, Any], str, dict[str, Any]]:
-        read = await self._rendering.read({**variables, **self._kept})
+        read = await self._rendering.read({**case.input, **self._kept})
         values = self._rendering.resolved(read)
         if self._remembers and options.get("disableConversationVar") is not True:
             turns = self._talks[talk_of(case)]
