@@ -97,3 +97,14 @@ def test_a_trace_of_mlflow_2_that_failed_is_an_error(tmp_path):
     assert detected(head_of(document)) == "mlflow"
     trace = case["embedded_trace"]
     assert (case["id"], trace["error"]["message"], trace["latency_ms"]) == ("2f", "ValueError: boom", 500)
+
+
+def test_a_step_of_mlflow_that_returned_nothing_has_no_answer_and_no_result(tmp_path):
+    track = mlflow_span(b"2", b"1", "track", "TOOL", 1, spanInputs={"order": 7}, spanOutputs=None)
+    failed = {"code": "STATUS_CODE_ERROR", "message": "no such order"}
+    agent = mlflow_span(b"1", None, "agent", "AGENT", 0, spanInputs={"q": "?"}, spanOutputs=None)
+    file = written(tmp_path / "x.jsonl", [{"info": {}, "data": {"spans": [agent, {**track, "status": failed}]}}])
+    _, (case,) = imported(tmp_path, "mlflow", file)
+    trace = case["embedded_trace"]
+    assert trace["output"]["final_answer"] is None
+    assert [result["content"] for result in trace["tool_results"]] == ["no such order"]

@@ -98,7 +98,7 @@ def _span(raw: Mapping[str, Any]) -> WireSpan:
     span = otlp_span({**_as_mlflow_3(raw), "attributes": None, "events": None}, None)
     raw_attributes = raw.get("attributes")
     raw_attributes = raw_attributes if isinstance(raw_attributes, dict) else {}
-    attributes = {key: storable(json_content(value)) for key, value in raw_attributes.items()}
+    attributes = {key: storable(_decoded(value)) for key, value in raw_attributes.items()}
     inputs, outputs = attributes.get("mlflow.spanInputs"), attributes.get("mlflow.spanOutputs")
     kind = _KINDS.get(str(attributes.get("mlflow.spanType") or "UNKNOWN"), "CHAIN")
     span.attributes = {key: value for key, value in attributes.items() if not key.startswith("mlflow.")}
@@ -113,6 +113,11 @@ def _span(raw: Mapping[str, Any]) -> WireSpan:
     if span.status == "error" and span.message is None:
         span.message = _exception(raw)
     return span
+
+
+def _decoded(value: Any) -> Any:
+    """The value of an attribute, which is written as JSON whatever its type; any other text as it is."""
+    return None if value == "null" else json_content(value)
 
 
 def _as_mlflow_3(raw: Mapping[str, Any]) -> dict[str, Any]:
