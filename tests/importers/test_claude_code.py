@@ -156,6 +156,27 @@ def test_a_stop_is_no_request_of_a_stream_which_has_none_of_its_own(tmp_path, st
     )  # fmt: skip
 
 
+COMMAND = "<command-name>/model</command-name>\n<command-message>model</command-message>"
+
+
+@pytest.mark.parametrize(
+    ("before", "sought"),
+    [
+        ([COMMAND, "<local-command-stdout>Set model</local-command-stdout>", "fix it"], "fix it"),
+        ([COMMAND, "fix it"], "fix it"),
+        (["<bash-input>ls</bash-input>", "<bash-stdout>a.py</bash-stdout>", "fix it"], "fix it"),
+        ([COMMAND], COMMAND),
+    ],
+)
+def test_what_the_user_has_the_tool_do_is_no_request_unless_the_model_replies_to_it(tmp_path, before, sought):
+    lines = [session_line(number, "user", text) for number, text in enumerate(before)]
+    last = len(lines)
+    reply, thanks = session_line(last, "assistant", "Done.", "m1"), session_line(last + 1, "user", "thanks")
+    _, trace, case = claude_session(tmp_path, [*lines, reply, thanks])
+    assert case["input"]["user_message"] == sought
+    assert len(trace["messages"]) == last + 2
+
+
 def test_an_error_is_that_of_the_conversation_in_which_it_came_last(tmp_path):
     session = [session_line(0, "user", "fix"), session_line(1, "assistant", "Fixed.", "m1")]
     broken = session_line(2, "assistant", "API Error: 529", "m2", isApiErrorMessage=True)

@@ -36,6 +36,9 @@ _BY_THE_TOOL = "<synthetic>"
 _STOPPED = ("error_max_turns", "error_max_budget_usd")
 _INTERRUPTED = re.compile(r"\[(Request interrupted by user[^\]]*)\]\s*")
 """What the tool writes in the name of a user who stopped the agent."""
+_COMMAND = "<command-name>"
+_PRINTED = ("<local-command-stdout>", "<local-command-stderr>", "<bash-input>", "<bash-stdout>")
+"""What the user had the tool do without the model, such as `/model` or `!ls`, and what that printed."""
 CUT = "the last line breaks off and was left out"
 
 
@@ -48,6 +51,22 @@ class _Conversation:
         self.usage: dict[str, Any] = {}
         """The last usage of each message."""
         self.costs: dict[str, float] = {}
+        self._command: str | None = None
+        """A command of the user that the tool may have carried out itself."""
+
+    def asks(self, content: Content) -> bool:
+        """Whether a message of the user is a request to the model, as far as it is known when the user writes it."""
+        text = next(iter(_texts(content)), "")
+        if text.startswith(_PRINTED):
+            self._command = None  # the tool has carried it out
+            return False
+        self._command = text if text.startswith(_COMMAND) else None
+        return self._command is None
+
+    def replies(self) -> None:
+        """The model replies: if the user has written nothing but a command, that was the request."""
+        if self.talk.user_message is None:
+            self.talk.user_message = self._command
 
     def counted(self, notes: ImportNotes) -> Transcript:
         """The conversation with the usage of all its calls."""
@@ -168,10 +187,12 @@ class ClaudeSession:
                 if line.type == "user":
                     self._number = number
                     stop = _interruption(message.content)
-                    user_blocks(talk.talk, message.content, self._notes, report, at, doubt, asks=stop is None)
+                    asks = stop is None and talk.asks(message.content)
+                    user_blocks(talk.talk, message.content, self._notes, report, at, doubt, asks=asks)
                     talk.talk.error = stop or talk.talk.error
                 else:
                     talk.talk.error = None
+                    talk.replies()
                     self._add_message(talk, message, line, number, at)
             except RecursionError:
                 self._mistakes.add_depth(self._file, number)
