@@ -151,3 +151,14 @@ def test_a_workflow_in_openllmetry_asks_what_it_was_given(tmp_path, given):
     (tmp_path / "spans.json").write_text(json.dumps(exported(span(0, "weather.workflow", workflow))))
     _, (case,) = imported(tmp_path, "otlp-json", tmp_path / "spans.json")
     assert case["input"]["user_message"] == "Bonn"
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [{"traceloop.entity.output": "null"}, {"output.value": "null", "output.mime_type": "application/json"}],
+)
+def test_an_application_that_returned_nothing_has_no_answer(tmp_path, returned):
+    root = span(0, "app", {"traceloop.span.kind": "workflow", "input.value": "q", **returned})
+    (tmp_path / "spans.json").write_text(json.dumps(exported(root)))
+    _, (case,) = imported(tmp_path, "otlp-json", tmp_path / "spans.json")
+    assert case["embedded_trace"]["output"]["final_answer"] is None

@@ -241,12 +241,14 @@ def _as_message(attributes: Mapping[str, Any], role: str) -> dict[str, Any]:
 def _first(span: WireSpan, keys: tuple[str, ...]) -> Any:
     for key in keys:
         value = span.attributes.get(key)
+        form = span.attributes.get(f"{key.removesuffix('value')}mime_type")
+        of_entity = key.startswith("traceloop.entity.")
+        if value == "null" and (of_entity or form == "application/json"):
+            continue
+        value = value if form == "text/plain" else json_content(value)
+        value = _entity_payload(value) if of_entity else value
         if value is not None:
-            is_text = span.attributes.get(f"{key.removesuffix('value')}mime_type") == "text/plain"
-            value = value if is_text else json_content(value)
-            value = _entity_payload(value) if key.startswith("traceloop.entity.") else value
-            if value is not None:
-                return value
+            return value
     return None
 
 
