@@ -19,14 +19,16 @@ from typing import Any
 
 import pytest
 from _pytest.runner import runtestprotocol
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 import unsynced
 import warm
 
-settings.register_profile("repeatable", derandomize=True, database=None, deadline=None)
+# On a busy machine, drawing examples may take any time.
+UNHURRIED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("repeatable", derandomize=True, database=None, **UNHURRIED)
 settings.register_profile("quick", settings.get_profile("repeatable"), max_examples=10)
-settings.register_profile("explore", max_examples=2000, deadline=None)
+settings.register_profile("explore", max_examples=2000, **UNHURRIED)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 LEFT_OUT = "slow_left_out"

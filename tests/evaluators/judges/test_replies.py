@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -49,17 +51,30 @@ def test_the_one_object_with_a_verdict_is_found(text: str) -> None:
         ('I say {"score": 1, "score": 5}', "twice"),
         ('{"score": 4, "reason": "cut o', "broken"),
         ('{"checks": [{"score": 5}], "score": }', "broken"),
-        ('{"a":' * 100_000, "broken"),
-        ("[" * 100_000, "none"),
     ],
     ids=[
         "empty", "prose", "list", "number", "list-of-objects", "fenced-list", "two-verdicts", "key-twice",
-        "key-twice-in-prose", "cut-off", "broken-outside", "deep-objects", "deep-lists",
+        "key-twice-in-prose", "cut-off", "broken-outside",
     ],
 )  # fmt: skip
 def test_what_is_no_clear_verdict_is_refused(text: str, why: str) -> None:
     with pytest.raises(BadReply, match=why):
         only_object(text, ("score",))
+
+
+@pytest.fixture
+def uncollected() -> Iterator[None]:
+    """Finalizers of other tests' garbage would run in the depth and find no stack left."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("uncollected")
+@pytest.mark.parametrize(("opening", "why"), [('{"a":', "broken"), ("[", "none")], ids=["objects", "lists"])
+def test_endless_nesting_is_refused(opening: str, why: str) -> None:
+    with pytest.raises(BadReply, match=why):
+        only_object(opening * 100_000, ("score",))
 
 
 def test_a_reason_that_is_no_text_is_kept_as_it_reads() -> None:
