@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
@@ -94,6 +95,19 @@ def test_where_no_more_threads_are_to_be_had_calls_wait_for_each_other(threads: 
     asyncio.run(work())
 
 
+def test_where_no_thread_is_to_be_had_each_call_says_so(threads: Threads, monkeypatch: pytest.MonkeyPatch) -> None:
+    def scarce(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def work() -> list[object]:
+        return await asyncio.gather(*(threads.call(abs, -1) for _ in range(3)), return_exceptions=True)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", scarce)
+        assert [str(error) for error in asyncio.run(work())] == ["can't start new thread"] * 3
+    assert asyncio.run(work()) == [1, 1, 1]
+
+
 @pytest.mark.usefixtures("one_thread")
 def test_a_call_that_was_cancelled_while_it_waited_is_not_made(threads: Threads) -> None:
     free, made = threading.Event(), list[str]()
@@ -126,6 +140,47 @@ def test_a_call_that_does_not_come_back_holds_up_no_other(threads: Threads) -> N
     asyncio.run(work())
 
 
+async def expect_the_answer_before_the_next_call_ends(threads: Threads) -> None:
+    free = threading.Event()
+    short, long = (asyncio.create_task(call) for call in (threads.call(abs, -1), threads.call(free.wait, LONG)))
+    await asyncio.wait([short, long], return_when=asyncio.FIRST_COMPLETED)
+    free.set()
+    assert short.done()
+    assert not long.done()
+    assert await long
+
+
+def test_an_answer_does_not_wait_for_the_end_of_a_later_call(threads: Threads) -> None:
+    asyncio.run(expect_the_answer_before_the_next_call_ends(threads))
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_where_one_thread_makes_long_calls_no_answer_waits_for_the_next(threads: Threads) -> None:
+    async def work() -> None:
+        await threads.call(time.sleep, 0.01)
+        await expect_the_answer_before_the_next_call_ends(threads)
+
+    asyncio.run(work())
+
+
+def test_two_loops_at_once_get_all_of_their_answers(threads: Threads) -> None:
+    async def work(number: int) -> None:
+        for _ in range(300):
+            assert await together(threads, [lambda: number] * 5) == [number] * 5
+
+    def loop(number: int) -> None:
+        asyncio.run(asyncio.wait_for(work(number), LONG))
+        ended.append(number)
+
+    ended = list[int]()
+    loops = [threading.Thread(target=loop, args=(number,)) for number in range(2)]
+    for thread in loops:
+        thread.start()
+    for thread in loops:
+        thread.join()
+    assert sorted(ended) == [0, 1]
+
+
 def test_an_answer_is_the_callers_in_any_loop_and_so_are_an_error_and_the_context(threads: Threads) -> None:
     def leave() -> None:
         raise SystemExit(3)
@@ -142,6 +197,23 @@ def test_an_answer_is_the_callers_in_any_loop_and_so_are_an_error_and_the_contex
     for _ in range(2):
         asyncio.run(work())
     threads.close()
+    asyncio.run(work())
+
+
+def test_a_call_that_is_being_made_when_they_are_closed_has_its_answer(threads: Threads) -> None:
+    begun, free = threading.Event(), threading.Event()
+
+    def wait() -> bool:
+        begun.set()
+        return free.wait(LONG)
+
+    async def work() -> None:
+        waiting = asyncio.create_task(threads.call(wait))
+        await asyncio.to_thread(begun.wait, LONG)
+        threads.close()
+        free.set()
+        assert await waiting
+
     asyncio.run(work())
 
 

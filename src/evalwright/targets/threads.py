@@ -3,9 +3,9 @@
 A thread that never comes back must not keep the process from ending, so these are daemon threads, and one that is stuck
 is left behind and replaced. The pool of the standard library waits for all of its threads.
 
-Calls wait in one queue. As long as they are short, one thread makes them all, and the event loop is woken once for all
-answers that have arrived meanwhile: more threads would only pass the interpreter's lock back and forth. Once calls take
-long, each gets a thread.
+Calls wait in one queue. As long as they are short, one thread makes them all: more threads would only pass the
+interpreter's lock back and forth. So would handing over single calls and answers: the event loop hands over all calls
+of a turn at once, and is woken once for their answers. Once calls take long, each gets a thread.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any
@@ -36,22 +36,28 @@ _LOOK = 0.005
 _Done = asyncio.Future[tuple[Any, BaseException | None]]
 
 
-class _Arrivals:
-    """Answers on their way from threads to an event loop."""
+class _Exchange:
+    """Calls and answers on their way between an event loop and threads."""
 
-    __slots__ = ("_answers", "_woken", "loop")
+    __slots__ = ("_answers", "_woken", "calls", "loop")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
+        self.calls: list[_Job] = []
+        """Those of the present turn of the loop."""
         self._answers: deque[tuple[_Done, Any, BaseException | None]] = deque()
         self._woken = False
 
     def add(self, done: _Done, value: Any, error: BaseException | None) -> None:
-        """Hand an answer over, from any thread. Raises RuntimeError if the loop is closed."""
+        """Add an answer, from any thread. The loop gets it when it is woken the next time."""
         self._answers.append((done, value, error))
+
+    def wake(self) -> None:
+        """Wake the loop for the answers, from any thread."""
         if not self._woken:
             self._woken = True
-            self.loop.call_soon_threadsafe(self._deliver)
+            with suppress(RuntimeError):  # the run is over and its loop is closed: nothing is awaited any more
+                self.loop.call_soon_threadsafe(self._deliver)
 
     def _deliver(self) -> None:
         self._woken = False  # first: whatever arrives from now on wakes the loop again
@@ -61,7 +67,7 @@ class _Arrivals:
                 done.set_result((value, error))
 
 
-_Job = tuple[contextvars.Context, Callable[..., Any], tuple[Any, ...], _Done, _Arrivals]
+_Job = tuple[contextvars.Context, Callable[..., Any], tuple[Any, ...], _Done, _Exchange]
 _Jobs = SimpleQueue[_Job | None]
 
 
@@ -70,7 +76,7 @@ class Threads:
 
     def __init__(self) -> None:
         self._jobs: _Jobs = SimpleQueue()
-        self._arrivals: _Arrivals | None = None
+        self._exchange: _Exchange | None = None
         self._counting = threading.Lock()
         self._threads = 0
         self._calls = 0
@@ -80,23 +86,19 @@ class Threads:
         self._made = self._long = 0
         self._since: float | None = None
         """When the call that is being made began, as long as there is one thread."""
+        self._held: set[_Exchange] = set()
+        """Where answers wait for those of the next calls, as long as there is one thread."""
 
     async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """What `function(*arguments)` returns or raises, in a thread, with the caller's context variables."""
         loop = asyncio.get_running_loop()
-        arrivals = self._arrivals
-        if arrivals is None or arrivals.loop is not loop:
-            arrivals = self._arrivals = _Arrivals(loop)
+        exchange = self._exchange
+        if exchange is None or exchange.loop is not loop:
+            exchange = self._exchange = _Exchange(loop)
+        if not exchange.calls:
+            loop.call_soon(self._hand_over, exchange)
         done: _Done = loop.create_future()
-        with self._counting:
-            if self._one_each or not self._threads:
-                if self._calls >= self._threads:
-                    self._start()
-            elif self._looking is not loop and self._calls:  # from now on, one waits for another
-                self._looking = loop
-                loop.call_later(_LOOK, self._look, loop)
-            self._calls += 1
-        self._jobs.put((contextvars.copy_context(), function, arguments, done, arrivals))
+        exchange.calls.append((contextvars.copy_context(), function, arguments, done, exchange))
         value, error = await done
         if error is not None:
             raise error
@@ -117,9 +119,31 @@ class Threads:
                 self._jobs.put(None)
             self._jobs, self._threads, self._calls = SimpleQueue(), 0, 0
 
-    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Give each call a thread if the one being made takes long; else check again while others wait."""
+    def _hand_over(self, exchange: _Exchange) -> None:
+        """Let threads make the calls of the last turn of the event loop."""
+        calls, exchange.calls = exchange.calls, []
         with self._counting:
+            total = self._calls + len(calls)
+            try:
+                for _ in range((total if self._one_each else 1) - self._threads):
+                    self._start()
+            except RuntimeError as error:
+                for _, _, _, done, _ in calls:
+                    exchange.add(done, None, error)
+                exchange.wake()
+                return
+            if not self._one_each and self._looking is not exchange.loop and total > 1:  # one waits for another
+                self._looking = exchange.loop
+                exchange.loop.call_later(_LOOK, self._look, exchange.loop)
+            self._calls = total
+            for call in calls:
+                self._jobs.put(call)
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Give each call a thread if the one being made takes long; else check again while others wait. No answer waits
+        longer."""
+        with self._counting:
+            held, self._held = self._held, set()
             since = self._since
             if since is not None and time.monotonic() - since > _LOOK:
                 self._part()
@@ -127,6 +151,8 @@ class Threads:
                 self._looking = None
             else:
                 loop.call_later(_LOOK, self._look, loop)
+        for exchange in held:
+            exchange.wake()
 
     def _part(self) -> None:
         """From now on, each call gets a thread."""
@@ -134,13 +160,21 @@ class Threads:
         for _ in range(self._calls - self._threads):
             self._start()
 
-    def _note_end(self, began: float) -> None:
-        """Note how long a call took that the single thread made."""
+    def _ended(self, began: float, exchange: _Exchange) -> Collection[_Exchange]:
+        """Note the end of a call. Returns whose loops to wake: none while there are more calls."""
+        self._calls -= 1
+        if self._one_each:
+            return (exchange,)
         self._since = None
         self._made += 1
         self._long += time.monotonic() - began > _SHORT
         if self._long * _SOME > self._made:
             self._part()
+        self._held.add(exchange)
+        if not self._jobs.empty():
+            return ()
+        held, self._held = self._held, set()
+        return held
 
     def _start(self) -> None:
         """Start one more thread. If none can be started, the existing ones make the calls; RuntimeError if there are
@@ -156,7 +190,7 @@ class Threads:
     def _work(self, jobs: _Jobs) -> None:
         process = os.getpid()
         while (job := jobs.get()) is not None:
-            context, function, arguments, done, arrivals = job
+            context, function, arguments, done, exchange = job
             value, error = None, None
             began = self._since = time.monotonic()
             try:
@@ -168,12 +202,10 @@ class Threads:
                 if os.getpid() != process:
                     end_child(raised)
                 error = raised
+            exchange.add(done, value, error)
             with self._counting:
-                if jobs is self._jobs:
-                    self._calls -= 1
-                    if not self._one_each:
-                        self._note_end(began)
-            with suppress(RuntimeError):  # the run is over and its loop is closed: this result is no longer awaited
-                arrivals.add(done, value, error)
+                due = self._ended(began, exchange) if jobs is self._jobs else (exchange,)
+            for answered in due:  # outside of the lock, for which the woken loop would have to wait
+                answered.wake()
             job = context = function = arguments = done = None  # type: ignore[assignment]  # keep no cell's data alive
             value = error = None
