@@ -114,9 +114,17 @@ def test_gains_that_a_rare_failure_would_undo_are_named_where_b_is_better(terms:
     decision = decided(a, b, metric="s", **terms)
     assert decision.verdict == "ship"
     assert lines(decision, "cases") == [
-        "cases: if 2.44 % of all cases fell from the best score to the worst, B would be no better, and 40 cases that "
-        "otherwise gain as much as these would show an interval as good as this with a chance of 19 %"
+        "cases: if 2.89 % of all cases fell from the best score to the worst, B would be no better, and 40 cases that "
+        "otherwise gain as much as these would show an interval as good as this with a chance of 15 %"
     ]
+
+
+def test_cases_fall_no_further_than_they_were_up() -> None:
+    """Scores of an unknown range that are all below 0.001."""
+    before = [0.0003 + 0.00001 * (i % 5) for i in range(60)]
+    a, b = scores(before), scores([value + 0.00004 + 0.00001 * (i % 2) for i, value in enumerate(before)])
+    decision = decided(a, b, metric="s")
+    assert (decision.verdict, lines(decision, "cases")) == ("ship", [])
 
 
 def test_gains_that_no_rare_failure_would_undo_are_not_in_doubt() -> None:

@@ -57,6 +57,12 @@ def test_a_loss_that_undoes_a_gain_of_the_others_is_missed_as_often_as_chance_ha
     assert rare_loss_risk(units, 0.03, 0.0, 0.05, gain=0.03) == pytest.approx((1 - share) ** 50)
 
 
+def test_units_that_can_fall_less_must_be_more_to_undo_a_gain() -> None:
+    units = units_of([0.03] * 50)
+    assert rare_loss_risk(units, 0.03, 0.0, 0.05, gain=0.03, fall=0.2) == pytest.approx((1 - 0.03 / 0.23) ** 50)
+    assert rare_loss_risk(units, 0.03, 0.3, 0.05, fall=0.2) == 0
+
+
 def test_the_guarded_interval_of_a_gain_misses_a_loss_where_it_excludes_0() -> None:
     share = 0.2 / 1.2
     units = units_of([0.2] * 300)

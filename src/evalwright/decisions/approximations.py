@@ -31,7 +31,7 @@ def approximations_of(decision: Decision, ground: Ground, counting: Counting, pa
     if decision.method in ("t", "sign_flip"):
         yield from _unlike_trials(ground, counting)
     if decision.method in _OF_A_SAMPLE and decision.verdict == "ship":
-        yield from _rare_losses(decision, ground, pairs)
+        yield from _rare_losses(decision, ground, counting, pairs)
 
 
 def _unlike_trials(ground: Ground, counting: Counting) -> Iterator[str]:
@@ -68,22 +68,25 @@ def _trials_of_both(ground: Ground, counting: Counting) -> tuple[_Trials, _Trial
     return _Trials(total_a, int(number_a)), _Trials(total_b, int(number_b))
 
 
-def _rare_losses(decision: Decision, ground: Ground, pairs: Pairs) -> Iterator[str]:
+def _rare_losses(decision: Decision, ground: Ground, counting: Counting, pairs: Pairs) -> Iterator[str]:
     """A loss that falls on few cases may have missed them all, or all but few, and the others vary too little to tell.
 
     B fails 2 % of 200 cases, and a fifth of the others in 1 trial of 10: 8 % false SHIP at alpha .05, not 2.5 %; 5 %
     if an interval only counts that such a loss would have shown less often than alpha. B falls to 0 in 3 % of 50 cases
     and gains 0.027 in the others: 20 % false "better".
     """
-    if decision.ci is None or decision.difference is None or not (width := ground.scale.width):
+    if decision.ci is None or decision.difference is None:
         return
-    low = decision.ci[0]
+    low, fall = decision.ci[0], _best_of_a(ground, counting) - ground.scale.low
+    if fall <= 0:
+        return
     # All the others gained if B is shown to be better: the loss that would undo that is not the margin.
     gain, margin = (decision.difference, 0.0) if low > 0 else (0.0, decision.margin)
     guarded = decision.method in ("guarded", "mcnemar")
-    risk = rare_loss_risk(pairs.units, low, margin, ground.alpha, width, gain=gain, guarded=guarded)
+    width = ground.scale.width
+    risk = rare_loss_risk(pairs.units, low, margin, ground.alpha, width, gain=gain, fall=fall, guarded=guarded)
     if risk > ground.alpha:
-        share = (gain + margin) / (gain + width)
+        share = (gain + margin) / (gain + fall)
         of = counted(decision.n, "case") if decision.units == decision.n else counted(decision.units, "group")
         what = "failed in every trial" if ground.terms.metric == PASS_RATE else "fell from the best score to the worst"
         otherwise = "otherwise gain as much as these" if gain else "otherwise vary as little as these"
@@ -93,3 +96,10 @@ def _rare_losses(decision: Decision, ground: Ground, pairs: Pairs) -> Iterator[s
             f"cases: if {100 * share:.3g} % of all cases {what}{then} {of} that {otherwise} "
             f"would show an interval as good as this with a chance of {chance} %"
         )
+
+
+def _best_of_a(ground: Ground, counting: Counting) -> float:
+    """The highest mean of a case of A: no case of B can fall from further up."""
+    shared = ground.shared()
+    kinds = [counting.of(one) for (one, _), n in zip(shared.kinds, shared.times, strict=True) if n]
+    return max((total / trials for total, trials in kinds if trials), default=ground.scale.low)
