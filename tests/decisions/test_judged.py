@@ -70,6 +70,19 @@ def test_a_judge_that_people_contradict_decides_nothing() -> None:
     assert decision.judge.turns
 
 
+def test_only_labels_that_an_estimate_uses_are_counted() -> None:
+    before, after = side(0.6, 0.9, 0.85, 100, seed=1), side(0.8, 0.9, 0.85, 150, seed=2)
+    powered = decided(before, after).judge
+    assert powered is not None
+    assert (powered.method, powered.labels) == ("powered", 200)  # of the 100 cases with labels on both sides
+    runs = runs_of(before, after, Terms())
+    runs.judged = [JudgedRuns("e0", {"v0": before}, {"v0": after})]
+    runs.identity.cases[:] = ["c000", "c120"]
+    left_out = runs.decision("v0", "v0").judge
+    assert left_out is not None
+    assert left_out.labels == 198
+
+
 def test_few_labels_that_agree_are_corrected_and_not_powered() -> None:
     decision = decided(side(0.6, 0.97, 0.97, 40, seed=5), side(0.62, 0.97, 0.97, 40, seed=5))
     assert decision.judge is not None

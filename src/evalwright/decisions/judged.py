@@ -122,14 +122,19 @@ def _part(ground: Ground, pair: JudgedPair, verdict: DecisionVerdict) -> JudgePa
     It turns the verdict if it leads to a different one than both the judge alone and the metric; to none, if enough
     labels show that the judge's verdicts say nothing.
     """
+    if ground.left_out:
+        pair = pair.of({*pair.a, *pair.b} - {*ground.left_out})
     differences, senseless = _differences(ground, pair), False
     part = JudgePart(pair.evaluator, pair.labels(), "")
     if pair.balanced():
         _weigh(part, ground, pair, differences)
+        part.labels = pair.of(frozenset(differences.cases)).labels()
     else:
         _power(part, ground, differences)
         if part.ci is None:
             senseless = _correct(part, ground, pair, differences)
+        else:
+            part.labels = pair.of(frozenset(differences.labelled)).labels()
     alone = [*_judge_of(pair, differences.labelled), *differences.rest]
     raw = ground.decided(Pairs(units_of(alone, ground.units(differences.cases)), differences.single, ValueRange()))
     if part.ci is not None:
@@ -142,7 +147,7 @@ def _differences(ground: Ground, pair: JudgedPair) -> _Differences:
     differences = _Differences([], [], [], [], [], all(len(c) == 1 for side in (pair.a, pair.b) for c in side.values()))
     for case, before in pair.a.items():
         after = pair.b.get(case)
-        if after is None or case in ground.left_out:
+        if after is None:
             continue
         ours = [[cell for cell in cells if cell.human is not None] for cells in (before, after)]
         if all(ours):
@@ -229,7 +234,6 @@ def _table(side: Cells, ground: Ground) -> dict[str, float]:
     labelled = [
         (cell.human, cell.human is cell.judge, ground.groups.get(case, (case,)))
         for case, cells in side.items()
-        if case not in ground.left_out
         for cell in cells
         if cell.human is not None
     ]

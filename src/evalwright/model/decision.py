@@ -110,6 +110,7 @@ class JudgePart(msgspec.Struct):
 
     evaluator: str
     labels: int
+    """Labels of both sides that the estimate uses: those of cases with labels on both, if it is powered."""
     method: str
     """`powered`, `corrected` or `stratified`; empty if none is possible."""
     difference: float | None = None
