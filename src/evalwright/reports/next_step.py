@@ -25,10 +25,12 @@ def next_step(decision: Decision) -> str | None:
 
 def _other_step(decision: Decision) -> str:
     """What to do if no number of cases like these would decide."""
+    errors = f"trials with errors again: {_again(decision.errors)}"
     if not decision.n:
-        return "run the same cases on both sides, until both have verdicts"
+        only_errors = "errors" in decision.errors.missing
+        return errors if only_errors else "run the same cases on both sides, until both have verdicts"
     for name, sentence in (
-        ("errors", f"trials with errors again: {_again(decision.errors)}"),
+        ("errors", errors),
         ("judge", "labels of more answers of both runs (evalwright calibrate), or a better judge"),
         ("units", "cases of more groups: all of these are one group"),
         (UNREAD, "repair the damaged records, or run their cells again"),
