@@ -90,3 +90,19 @@ def test_evaluators_that_changed_are_named_with_their_q() -> None:
     ]
     lines = [line for line in decision_lines(decision, Paint()) if line.startswith("  evaluator")]
     assert lines == ["  evaluator  polite −10.0 pp [−15.0, −5.0] (q = .004)"]
+
+
+def test_scores_of_a_side_have_the_digits_of_their_interval() -> None:
+    def side(least: float, step: float) -> SideCounts:
+        return SideCounts("v", scores={"s": {f"c{i}": CaseTotal(least + step * (i % 9), 1) for i in range(60)}})
+
+    decision = decision_of(side(0.0003, 1e-5), side(0.00033, 2e-5), Terms(metric="s"), Identity(), CaseGroups())
+    lines = decision_lines(decision, Paint())
+    assert "B − A = +0.00007 [+0.00006, +0.00008]" in lines[0]
+    assert any("A 0.00034 [0.00033, 0.00035]   B 0.00041 [0.00039, 0.00042]" in line for line in lines)
+
+
+def test_what_to_do_about_errors_that_leave_nothing_judged_is_said() -> None:
+    assert decision_lines(decided("e", "e"), Paint())[-1] == (
+        "next: trials with errors again: evalwright retry RUN, 20 of the system"
+    )

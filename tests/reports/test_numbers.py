@@ -160,6 +160,30 @@ def test_small_probabilities_are_not_zero() -> None:
     assert numbers.probability(0.0000001) == "<0.001"
 
 
+@pytest.mark.parametrize(
+    ("p", "level", "text"),
+    [(0.04996, 0.05, "0.04996"), (0.0502, 0.05, "0.0502"), (0.05, 0.05, "0.050"), (0.0004, 0.0001, "0.0004")],
+)
+def test_a_probability_looks_on_the_side_of_the_level_that_it_is_on(p: float, level: float, text: str) -> None:
+    assert numbers.probability(p, level) == text
+
+
+@pytest.mark.parametrize(
+    ("delta", "ends", "text"),
+    [
+        (0.0123, (-0.002, 0.0266), "+0.012 [−0.002, +0.027]"),
+        (0.0000381, (0.0000290, 0.0000471), "+0.00004 [+0.00003, +0.00005]"),
+        (0.0000381, None, "+0.00004"),
+        (0.0, (-0.5, 0.5), "0.000 [−0.500, +0.500]"),
+        (2.0, (2.0, 2.0), "+2.000 [+2.000, +2.000]"),
+    ],
+)
+def test_a_change_of_a_score_has_the_digits_of_its_interval(
+    delta: float, ends: tuple[float, float] | None, text: str
+) -> None:
+    assert numbers.score_change(delta, ends) == text
+
+
 def test_a_change_of_time_has_a_sign() -> None:
     assert numbers.signed_duration(-1500) == "−1.50 s"
 

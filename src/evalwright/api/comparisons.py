@@ -37,11 +37,12 @@ class Difference:
     """Cases whose share of passed trials rose."""
 
     def __str__(self) -> str:
-        interval = "" if self.interval is None else f" [{_points(self.interval[0])}, {_points(self.interval[1])}]"
-        p = "" if self.p_adjusted is None else f", p {_p(self.p_adjusted)}"
-        change = "not compared" if self.difference is None else f"{_points(self.difference)} pp"
+        from evalwright.reports.numbers import points, probability
+
+        p = "" if self.p_adjusted is None else f", p {probability(self.p_adjusted)}".replace("<", "< ")
+        change = "not compared" if self.difference is None else points(self.difference, self.interval)
         counts = f"{len(self.regressions)} worse, {len(self.improvements)} better"
-        return f"{self.variant}: {change}{interval}, {counted(self.n, 'case')}, {counts}{p}"
+        return f"{self.variant}: {change}, {counted(self.n, 'case')}, {counts}{p}"
 
 
 class Comparison:
@@ -127,14 +128,3 @@ def adjusted(deltas: Sequence[VariantDelta]) -> Iterator[Difference]:
             tuple(delta.regressions),
             tuple(delta.improvements),
         )
-
-
-def _points(share: float | None) -> str:
-    """A difference of rates in percentage points, with its sign."""
-    if share is None:
-        return "–"
-    return f"{share * 100:+.1f}".replace("-", "−")
-
-
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"

@@ -107,16 +107,16 @@ class Decision:
     def _sentence(self, decision: VariantDecision) -> str:
         if decision.difference is None or decision.interval is None or decision.p is None:
             return "undecided: no case was judged in both runs"
-        rate = self.metric == "pass_rate"
-        factor, unit, digits = (100, " pp", 1) if rate else (1, "", 3)
-        low, high, mean = (
-            f"{factor * value:+.{digits}f}".replace("-", "−") for value in (*decision.interval, decision.difference)
-        )
+        from evalwright.reports.decision_words import with_ends
+        from evalwright.reports.numbers import probability
+
         null = 0.0 if self.better else self.margin
+        change = with_ends(decision.difference, decision.interval, self.metric, null)
+        rate = self.metric == "pass_rate"
         of = f" for −{100 * null:g} pp" if rate and null else f" for −{null:g}" if null else ""
-        p = ("p < 0.001" if decision.p < 0.001 else f"p {decision.p:.3f}") + of
+        p = f"p {probability(decision.p, self.alpha)}".replace("<", "< ") + of
         errors = f", {counted(sum(decision.errors), 'error')} left out" if any(decision.errors) else ""
-        facts = f"{mean}{unit} [{low}, {high}], {counted(decision.n, 'case')}, {p}{errors}"
+        facts = f"{change}, {counted(decision.n, 'case')}, {p}{errors}"
         return f"{self._claim(decision)}: {facts}"
 
     def _claim(self, decision: VariantDecision) -> str:

@@ -170,12 +170,13 @@ def _rates(decision: Decision, columns: int) -> list[str]:
 def _rate(side: SideRate, metric: str) -> str:
     if side.rate is None:
         return "no case judged"
-    points = metric == PASS_RATE
-    value = numbers.percent(side.rate).replace("%", " %") if points else f"{side.rate:.3f}"
-    if side.ci is None:
-        return value
-    ends = numbers.rate_ends(side.ci) if points else [f"{end:.3f}" for end in side.ci]
-    return f"{value} [{', '.join(ends)}]"
+    if metric != PASS_RATE:
+        if side.ci is None:
+            return numbers.score(side.rate)
+        value, *ends = (f"{x:.{numbers.score_digits(side.ci)}f}" for x in (side.rate, *side.ci))
+        return f"{value} [{', '.join(ends)}]"
+    value = numbers.percent(side.rate).replace("%", " %")
+    return value if side.ci is None else f"{value} [{', '.join(numbers.rate_ends(side.ci))}]"
 
 
 def _errors(decision: Decision) -> list[str]:

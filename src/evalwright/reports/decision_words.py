@@ -86,13 +86,13 @@ def with_ends(value: float | None, ends: tuple[float, float] | None, metric: str
         return "–"
     if metric == PASS_RATE:
         return numbers.points(value, ends, margin)
-    shown = numbers.signed(value, 3)
-    return shown if ends is None else f"{shown} [{', '.join(numbers.ends_apart(ends, 3, margin))}]"
+    return numbers.score_change(value, ends, margin)
 
 
 def change_of(decision: Decision) -> str:
     """Difference, interval, p and units in one line."""
-    p = "" if decision.p_better is None else f", p {numbers.probability(decision.p_better)}"
+    level = decision.alpha / decision.family
+    p = "" if decision.p_better is None else f", p {numbers.probability(decision.p_better, level)}"
     change = with_ends(decision.difference, decision.ci, decision.metric, decision.margin)
     return f"{change}{p}, {units_line(decision)}"
 

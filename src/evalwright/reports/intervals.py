@@ -7,7 +7,7 @@ from math import inf
 from typing import NamedTuple
 
 from evalwright.model.summary import VariantDelta
-from evalwright.reports.numbers import ends_apart, signed
+from evalwright.reports.numbers import ends_apart, score_change, score_digits, signed
 from evalwright.reports.text import one_line, width
 
 __all__ = [
@@ -67,15 +67,17 @@ def range_of(rows: Sequence[ForestRow], margin: float, *, points: bool) -> tuple
     return max(low - room, min(low, -end)), min(high + room, max(high, end))
 
 
-def shown(value: float, factor: float) -> str:
-    """A number with its sign; shares (`factor` 100) with one digit."""
-    return signed(factor * value, 1 if factor > 1 else 3)
+def shown(value: float, factor: float, ends: tuple[float, float]) -> str:
+    """A number with its sign, in the digits of an axis between these ends; shares (`factor` 100) with one digit."""
+    return signed(factor * value, 1 if factor > 1 else score_digits(ends))
 
 
 def numbers_of(row: ForestRow, factor: float, margin: float = 0.0) -> str:
     """Estimate and interval, whose ends show on which side of 0 and -`margin` they lie."""
-    ends = ends_apart((row.low, row.high), 1 if factor > 1 else 3, margin, factor)
-    return f"{shown(row.value, factor)} [{', '.join(ends)}]"
+    ends = row.low, row.high
+    if factor == 1:
+        return score_change(row.value, ends, margin)
+    return f"{signed(factor * row.value, 1)} [{', '.join(ends_apart(ends, 1, margin, factor))}]"
 
 
 def forest_of_deltas(deltas: Iterable[VariantDelta]) -> list[ForestRow]:
@@ -104,7 +106,7 @@ def interval_line(row: ForestRow, columns: int, *, margin: float = 0.0, points: 
     """One interval between the ends of its scale."""
     factor = 100 if points else 1
     ends = range_of([row], margin, points=points)
-    low, high = (shown(end, factor) for end in ends)
+    low, high = (shown(end, factor, ends) for end in ends)
     return f"{low} {_interval(row, ends, margin, columns - len(low) - len(high) - 2)} {high}"
 
 

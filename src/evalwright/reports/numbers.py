@@ -32,6 +32,8 @@ __all__ = [
     "rate_ends",
     "results",
     "score",
+    "score_change",
+    "score_digits",
     "share",
     "signed",
     "signed_duration",
@@ -206,13 +208,28 @@ def ends_apart(ends: tuple[float, float], digits: int, margin: float = 0.0, fact
     return [signed(end, digits_apart(end, limits, digits)) for end in scaled]
 
 
+def score_change(delta: float, ends: tuple[float, float] | None = None, margin: float = 0.0) -> str:
+    """A difference of scores, with its interval where there is one, as `points` does for rates."""
+    digits = score_digits((0.0, delta) if ends is None else ends)
+    change_text = signed(delta, digits)
+    return change_text if ends is None else f"{change_text} [{', '.join(ends_apart(ends, digits, margin))}]"
+
+
+def score_digits(ends: tuple[float, float]) -> int:
+    """The digits behind the point, at least 3, in which the two ends of an interval of a score differ."""
+    size = abs(ends[1] - ends[0])
+    return min(_MOST_DIGITS, max(_SCORE_DIGITS, -math.floor(math.log10(size)))) if size else _SCORE_DIGITS
+
+
 def digits_apart(value: float, limits: Sequence[float], least: int) -> int:
     """The digits behind the point, at least so many, in which a value looks on the side of each limit that it is on."""
     sides = [(value > limit, value < limit) for limit in limits]
-    rounded = ((n, round(value, n)) for n in range(least, 9))
-    return next((n for n, x in rounded if [(x > limit, x < limit) for limit in limits] == sides), 9)
+    rounded = ((n, round(value, n)) for n in range(least, _MOST_DIGITS))
+    return next((n for n, x in rounded if [(x > limit, x < limit) for limit in limits] == sides), _MOST_DIGITS)
 
 
+_SCORE_DIGITS = 3
+_MOST_DIGITS = 9
 _LARGE = 1e9
 """From here on, digits behind the point say nothing, and those before it may be hundreds."""
 
@@ -225,7 +242,9 @@ def signed(value: float, digits: int) -> str:
 
 def score(value: float) -> str:
     """A score, which may be a number of any size."""
-    return f"{value:.3f}" if abs(value) < _LARGE else f"{value:.6g}"
+    if abs(value) >= _LARGE:
+        return f"{value:.6g}"
+    return f"{value:.{_SCORE_DIGITS}f}" if not value or abs(value) >= 10**-_SCORE_DIGITS / 2 else f"{value:.3g}"
 
 
 def change(value: float) -> str:
@@ -294,7 +313,8 @@ def missing_cells(summary: RunSummary) -> str:
     return f"partial: {summary.cells_missing:,} of {planned} not run"
 
 
-def probability(p: float | None) -> str:
+def probability(p: float | None, level: float = 0.05) -> str:
+    """A p-value in three digits, or in as many as it takes not to look as if it were on the other side of the level."""
     if p is None:
         return ""
-    return "<0.001" if p < 0.001 else f"{p:.3f}"
+    return "<0.001" if p < min(0.001, level) else f"{p:.{digits_apart(p, [level], 3)}f}"

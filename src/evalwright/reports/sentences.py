@@ -66,7 +66,8 @@ def _change(variant: VariantComparison) -> str:
         return f"{claimed}{unjudged}"
     text = f"{claimed}: {with_ends(decision.difference, decision.ci, decision.metric, decision.margin)}"
     changed = f"{counted(len(delta.regressions), 'case')} worse, {len(delta.improvements):,} better"
-    p = "" if decision.p_better is None else f" (p {_equals(numbers.probability(decision.p_better))})"
+    level = decision.alpha / decision.family
+    p = "" if decision.p_better is None else f" (p {_equals(numbers.probability(decision.p_better, level))})"
     return f"{text}, {changed}{p}{unjudged}{_to_decide(decision)}"
 
 

@@ -48,7 +48,7 @@ def forest_svg(title: str, rows: Sequence[ForestRow], *, margin: float = 0.0, po
         parts += _forest_row(row, scale, place * _ROW, (name, number, across))
     ends = [(scale.low, "start"), (0.0, "middle"), (scale.high, "end")]
     parts += [
-        _tick(f"{shown(value, factor)} {unit}".strip(), scale.at(value), bottom + 18, anchor)
+        _tick(f"{shown(value, factor, (scale.low, scale.high))} {unit}".strip(), scale.at(value), bottom + 18, anchor)
         for value, anchor in ends
         if not value or abs(scale.at(value) - scale.at(0)) > 1.5 * _TICK  # 0 stays where two have no room
     ]
