@@ -84,6 +84,16 @@ def test_dependencies_on_a_case_that_is_not_chosen_are_met(folder: Path) -> None
     assert [case.id for case in suite.cases] == ["b"]
 
 
+def test_a_case_that_depends_on_others_is_said_to_run_like_any_other(folder: Path) -> None:
+    first = {**one(assertions=[HI]), "id": "a"}
+    case = {**one(assertions=[HI]), "id": "b", "depends_on": ["a"], "on_dependency_failure": "fail"}
+    suite = load(folder, tests=[first, case])
+    assert [(problem.key, problem.message) for problem in unread_keys(suite)] == [
+        ("tests[1].depends_on", "tests[1] (b): no effect: the case does not wait for 'a', nor is it skipped"),
+        ("tests[1].on_dependency_failure", "tests[1] (b): no effect: the case runs whatever became of others"),
+    ]
+
+
 def test_hooks_are_turned_off_only_by_a_boolean(folder: Path) -> None:
     with pytest.raises(InputError, match=r"enabled  expected true or false, found 'no' \(yes, no, on"):
         load(folder, workspace={"hooks": {"enabled": "no"}}, tests=[one(assertions=[HI])])

@@ -27,6 +27,7 @@ from evalwright.formats.agentv.case_keys import (
     warn_of_unused,
 )
 from evalwright.formats.agentv.conversations import is_conversation, read_turns
+from evalwright.formats.agentv.dependencies import DEPENDENCY_KEYS, note_dependencies
 from evalwright.formats.agentv.detection import OUTCOMES
 from evalwright.formats.agentv.file import EvalFile, above_zero, first_target, share_in, texts_in
 from evalwright.formats.agentv.head_doubts import head_doubts
@@ -146,7 +147,8 @@ class Cases:
         if not isinstance(execution, dict):
             report("execution", f"execution: expected a mapping, found {as_written(execution)}")
             execution = {}
-        report.unknown_keys("", raw, CASE_KEYS)
+        report.unknown_keys("", raw, CASE_KEYS | DEPENDENCY_KEYS)
+        note_dependencies(raw, report)
         report.unknown_keys("execution", execution, EXECUTION_KEYS, OF_PROGRAMS)
         if mistake := boolean_mistake("skip_defaults", execution.get("skip_defaults")):
             report("execution.skip_defaults", mistake)

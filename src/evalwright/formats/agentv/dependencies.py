@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
+from typing import Any
 
 from evalwright.errors import InputError, did_you_mean
 from evalwright.formats.agentv.file import EvalFile, texts_in
+from evalwright.formats.agentv.notes import Notes
 
-__all__ = ["refuse_dependencies"]
+__all__ = ["DEPENDENCY_KEYS", "note_dependencies", "refuse_dependencies"]
+
+DEPENDENCY_KEYS = {"depends_on", "on_dependency_failure"}
+
+
+def note_dependencies(raw: Mapping[Any, Any], report: Notes) -> None:
+    """Say of a case that depends on others that it runs like any other."""
+    if named := ", ".join(map(repr, texts_in(raw.get("depends_on")))):
+        report.unread.append(("depends_on", f"no effect: the case does not wait for {named}, nor is it skipped"))
+    if "on_dependency_failure" in raw:
+        report.unread.append(("on_dependency_failure", "no effect: the case runs whatever became of others"))
 
 
 def refuse_dependencies(file: EvalFile) -> None:
