@@ -214,8 +214,9 @@ def _check_options(options: RunOptions, models: ModelChoices, retried: Path | No
     if problems := [*_missing_or_excluded(options), *_mistakes_of_retry(retried, failures, options)]:
         with mistakes:
             raise InputError(problems)
-    with mistakes:
-        models.check()
+    if models.cache or models.record or models.replay:
+        with mistakes:
+            models.check()
     mistakes.refuse()
 
 
