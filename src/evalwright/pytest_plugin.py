@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evalwright.errors import EvalwrightError, InputError
 from evalwright.formats.pixie.observer import keep_with
 from evalwright.pytest_runs.folders import claimed, new_folder
 from evalwright.pytest_runs.recorder import Recorder
@@ -122,7 +123,6 @@ class _Session:
         metafunc.parametrize(argument, cases, ids=[case.key for case in cases])
 
     def _cases(self, metafunc: pytest.Metafunc, marker: pytest.Mark) -> list[CaseUnderTest]:
-        from evalwright.errors import InputError
         from evalwright.pytest_runs.suites import cases_of, marked
 
         try:
@@ -201,7 +201,6 @@ class _Session:
             self._gather(folder)
 
     def _gather(self, folder: Path) -> None:
-        from evalwright.errors import EvalwrightError
         from evalwright.pytest_runs.collection import gathered
 
         try:

@@ -15,6 +15,7 @@ from evalwright.api.problems import named_as_arguments, points_of, refused
 from evalwright.api.runs import Run, run_of
 from evalwright.errors import InputError, Problem, counted
 from evalwright.model.cell_index import rereading
+from evalwright.statistics.corrections import adjust_p_values
 from evalwright.statistics.levels import LEAST_ALPHA
 
 if TYPE_CHECKING:
@@ -196,8 +197,6 @@ def _guards(guards: Mapping[str, str], runs: TwoRuns) -> tuple[Guard, ...]:
 
 def _adjusted_p_values(ps: Sequence[float | None], correction: str) -> list[float | None]:
     """p-values adjusted for the number of variants; those that are None stay None."""
-    from evalwright.statistics.corrections import adjust_p_values
-
     known = [p for p in ps if p is not None]
     if correction != "none":
         known = [float(p) for p in adjust_p_values(known)[_ADJUSTED[correction]]]

@@ -16,6 +16,7 @@ from evalwright.api.problems import no_text, refused
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.snapshot import Case
+from evalwright.registry import names
 
 __all__ = ["Evaluator", "EvaluatorLike", "Judge", "evaluator", "implied_evaluators", "specs_of"]
 
@@ -204,7 +205,6 @@ def specs_of(
 
 def _spec(place: str, evaluator: Any, places: Passed, problems: list[Problem]) -> EvaluatorSpec | None:
     from evalwright.evaluators.build import build
-    from evalwright.registry import names
     from evalwright.session.named_objects import with_objects
 
     bare = isinstance(evaluator, str)

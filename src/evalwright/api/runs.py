@@ -17,9 +17,12 @@ from evalwright.api.notebook import html_of
 from evalwright.api.problems import refused
 from evalwright.api.summaries import Summary
 from evalwright.errors import EvalwrightError, InputError, did_you_mean
+from evalwright.files.durable import write_output
 from evalwright.model.damage import unreadable_records
 from evalwright.model.result import FAILED, NOT_PASSED, Status
 from evalwright.model.snapshot import Case
+from evalwright.registry import load, names
+from evalwright.run.locations import find_run
 from evalwright.run.outcomes import Outcome, folded_summary
 
 if TYPE_CHECKING:
@@ -239,9 +242,6 @@ class Run:
             InputError: there is no such report.
             StorageError: the file cannot be written.
         """
-        from evalwright.files.durable import write_output
-        from evalwright.registry import load, names
-
         if format not in names("reports"):
             known = names("reports")
             message = f"unknown report {format!r}{did_you_mean(format, known)} (known: {', '.join(known)})"
@@ -319,8 +319,6 @@ def open_run(path: str | os.PathLike[str]) -> Run:
     Raises:
         InputError: there is no run, or it cannot be read.
     """
-    from evalwright.run.locations import find_run
-
     if not isinstance(path, str | os.PathLike):
         raise InputError(refused("path", f"expected the folder of a run, found {path!r}"))
     return Run(find_run(Path(path)))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evalwright.cli.usage import Command, PathParam
+from evalwright.errors import InputError, Problem, counted
 
 if TYPE_CHECKING:
     from evalwright.llm.cache import Cache
@@ -52,7 +53,6 @@ def command(action: str, path: Path | None, max_size: int | None, older_than: fl
     """Show what is cached for each model (stats or show, the default), remove the oldest replies (prune), or all of
     them (clear)."""
     from evalwright.cli.screen import print_out
-    from evalwright.errors import InputError, Problem
     from evalwright.llm.cache import Cache, default_path
 
     limits = {"--max-size": max_size, "--older-than": older_than}
@@ -75,8 +75,6 @@ def command(action: str, path: Path | None, max_size: int | None, older_than: fl
 
 
 def _remove(cache: Cache, action: str, max_size: int | None, older_than: float | None) -> str:
-    from evalwright.errors import counted
-
     if action == "clear":
         number = cache.clear()
     else:
@@ -86,8 +84,6 @@ def _remove(cache: Cache, action: str, max_size: int | None, older_than: float |
 
 
 def _stats(cache: Cache) -> list[str]:
-    from evalwright.errors import counted
-
     models = cache.counts()
     rows = [
         f"{model.replies:>8,}  {model.size / 2**20:>7.1f} MiB  {model.model}  (newest {model.newest})"

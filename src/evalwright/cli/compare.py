@@ -12,6 +12,7 @@ from evalwright.cli.pairs import opened_pair, pair_options, warn_of_same_run
 from evalwright.cli.stored_runs import run_argument, store_options
 from evalwright.cli.usage import Command, NumberRange, PointsParam, alpha_option, reject_options
 from evalwright.errors import InputError
+from evalwright.registry import format_of, formats, resolve
 
 __all__ = ["command"]
 
@@ -110,7 +111,6 @@ def _results_reader(dialect: str | None, *paths: object) -> Callable[[Path], _Sc
     files."""
     if dialect is None and any(Path(str(path)).suffix != ".jsonl" for path in paths):
         return None
-    from evalwright.registry import format_of, formats, resolve
 
     able = [
         suite_format

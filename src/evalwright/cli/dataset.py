@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evalwright import registry
 from evalwright.cli.options import SuiteCommand, as_json, dialect, suites_argument
 from evalwright.cli.usage import variables
+from evalwright.errors import InputError, Problem, counted
 
 if TYPE_CHECKING:
     from evalwright.datasets.lint import Finding
@@ -47,7 +49,6 @@ def lint(paths: tuple[Path, ...], dialect: str | None, variables: dict[str, str]
     """
     from evalwright.cli.screen import print_out
     from evalwright.datasets.lint import findings_in
-    from evalwright.errors import InputError, Problem
 
     findings: list[Finding] = []
     empty: list[Problem] = []
@@ -98,7 +99,6 @@ def _is_table(path: Path) -> bool:
 
 
 def _table(path: Path) -> Iterable[EvalCase | Case]:
-    from evalwright import registry
     from evalwright.formats.native.dataset_section import file_type
     from evalwright.formats.native.row_files import JsonlRows
 
@@ -109,7 +109,6 @@ def _table(path: Path) -> Iterable[EvalCase | Case]:
 
 
 def _lines(findings: list[Finding]) -> Iterable[str]:
-    from evalwright.errors import counted
     from evalwright.reports.text import harmless
 
     if not findings:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from evalwright.cli.usage import Command, PathParam
+from evalwright.errors import InputError
 
 __all__ = ["command", "write_example"]
 
@@ -48,7 +49,6 @@ def write_example(folder: Path) -> Path:
     """
     from evalwright.cli.new_files import in_the_way, write_together
     from evalwright.demo import contents
-    from evalwright.errors import InputError
 
     example = contents()
     obstacle = in_the_way(folder, example)

@@ -9,6 +9,7 @@ import click
 
 from evalwright import registry
 from evalwright.cli.usage import Command, PathParam
+from evalwright.errors import InputError, Problem, counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,7 +55,6 @@ def command(
     import shlex
 
     from evalwright.cli.screen import print_out, warn
-    from evalwright.errors import counted
     from evalwright.importers.detection import flaw_in
     from evalwright.importers.file_heads import head_of
     from evalwright.importers.mapping import pairs_to_mapping, read_mapping
@@ -88,7 +88,6 @@ def command(
 
 def _format_of(files: Sequence[Path], chosen: str | None, searched: bool) -> tuple[str, list[Path]]:
     """The format, and the files in it: all of them, unless a folder was searched for them."""
-    from evalwright.errors import InputError, Problem
     from evalwright.importers.detection import check, detected, flaw_in, no_format_fits
     from evalwright.importers.file_heads import head_of
 
@@ -126,7 +125,6 @@ def _refuse_suites(files: Sequence[Path]) -> None:
     """Raises InputError if a file is a suite: it holds no recording, and can be run instead."""
     import shlex
 
-    from evalwright.errors import InputError, Problem
     from evalwright.formats.loading import fitting
     from evalwright.formats.shared.foreign import foreign_format
     from evalwright.importers.blocks import dictionaries
@@ -146,7 +144,6 @@ def _refuse_suites(files: Sequence[Path]) -> None:
 
 def _list_prices(name: str) -> ListPricing:
     """The list prices, for a format whose costs can be computed from them. Raises InputError for others."""
-    from evalwright.errors import InputError
     from evalwright.importers.pricing import ListPricing
     from evalwright.importers.traces import TraceImporter
     from evalwright.llm.prices import built_in_price, day_of_prices, dollars

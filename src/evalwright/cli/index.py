@@ -8,6 +8,7 @@ import click
 
 from evalwright.cli.stored_runs import run_argument, store_options
 from evalwright.cli.usage import Command
+from evalwright.errors import InputError, counted
 
 __all__ = ["command"]
 
@@ -25,7 +26,6 @@ def command(run: Path) -> int:
     from contextlib import closing
 
     from evalwright.cli.screen import print_out
-    from evalwright.errors import InputError, counted
     from evalwright.run.stored_run import open_run
     from evalwright.stores.local_files.reader import LocalReader
     from evalwright.stores.tables.run import TableReader

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from evalwright.cli.usage import Command, PathParam
+from evalwright.errors import InputError, Problem
 
 __all__ = ["command"]
 
@@ -22,7 +23,6 @@ def command(folder: Path) -> int:
 
     from evalwright.cli.new_files import in_the_way, write_together
     from evalwright.cli.screen import print_out
-    from evalwright.errors import InputError, Problem
     from evalwright.reports.text import harmless
 
     starter = files("evalwright.cli") / "starter"

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from evalwright.cli.usage import Command, PathParam
+from evalwright.errors import InputError, Problem, did_you_mean
 
 __all__ = ["command"]
 
@@ -40,7 +41,6 @@ def command(names: tuple[str, ...], into: Path | None, remove: bool) -> int:
     import sysconfig
 
     from evalwright.cli.screen import print_out
-    from evalwright.errors import InputError, Problem, did_you_mean
     from evalwright.reports.text import harmless
 
     known = _originals()

@@ -13,9 +13,11 @@ import msgspec
 from evalwright.cli.screen import print_err, print_out, screen_masker, screen_paint, warn
 from evalwright.errors import InputError
 from evalwright.files.paths import seen_from_here
+from evalwright.model.result import NOT_PASSED
 from evalwright.model.summary import RunSummary
 from evalwright.reports.text import Paint, harmless
 from evalwright.run.cells import RunState
+from evalwright.run.locations import NOTE, find_run
 from evalwright.run.outcomes import Outcome
 from evalwright.stores.documents import reserved_words
 
@@ -71,7 +73,6 @@ def _print(outcome: Outcome, *, as_json: bool, quiet: bool, github: bool) -> Non
 
 
 def _lines(outcome: Outcome, summary: RunSummary, paint: Paint) -> list[str]:
-    from evalwright.model.result import NOT_PASSED
     from evalwright.reports.terminal import run_lines
 
     run = shlex.quote(str(seen_from_here(outcome.run_dir))) + _store_option(outcome)
@@ -104,8 +105,6 @@ def print_suite_used(stored: str, suite: Path | None = None) -> None:
 
 def _store_option(outcome: Outcome) -> str:
     """The option that commands need, besides the run's path, if only its suite has the address of the store."""
-    from evalwright.run.locations import NOTE, find_run
-
     if (outcome.run_dir / NOTE).is_file():
         try:
             find_run(outcome.run_dir)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evalwright.cli.usage import Command, PathParam
+from evalwright.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from evalwright.model.format import Ref
@@ -60,7 +61,6 @@ def text_of(name: str) -> str:
 def command(name: str | None, out: Path | None) -> int:
     """Print the JSON Schema of a suite or data file, for editors; without NAME, list the schemas."""
     from evalwright.cli.screen import must_be_ours, print_out
-    from evalwright.errors import InputError, did_you_mean
     from evalwright.files.durable import make_folder, write_output
 
     known = schemas()

@@ -16,6 +16,7 @@ from evalwright.enrichers.merging import Merge, merge_mistakes
 from evalwright.errors import InputError, Problem, TargetError
 from evalwright.files.key_paths import as_written
 from evalwright.model.trace import Doubt, Trace
+from evalwright.targets.http.body import json_of, pieces
 from evalwright.targets.http.config import header_mistakes
 
 __all__ = ["Langfuse", "OpenTelemetryBackend", "Phoenix"]
@@ -100,8 +101,6 @@ class _Platform:
 
 async def _document(response: httpx.Response) -> Any:
     """The JSON of a reply. Raises TargetError if it is not JSON, too large or incomplete."""
-    from evalwright.targets.http.body import json_of, pieces
-
     async with aclosing(pieces(response, _LARGEST)) as body:
         received = b"".join([piece async for piece in body])
     return json_of(received, response, lambda _: "(not shown)")

@@ -18,6 +18,7 @@ import pytest
 
 from evalwright.errors import InputError, did_you_mean
 from evalwright.files.masker import Masker
+from evalwright.files.plain import plain
 from evalwright.formats.loading import load_suite
 from evalwright.model.plan import Plan, Variant
 from evalwright.model.result import FAILED, CaseVerdict, EvaluationResult
@@ -37,6 +38,7 @@ from evalwright.run.selection import chosen_cases
 from evalwright.scoring.tally import Tally
 from evalwright.session import Session
 from evalwright.stores.memory import MemoryStore
+from evalwright.targets.answers import answer_of
 
 __all__ = ["CaseErrored", "CaseFailed", "CaseUnderTest", "LoadedSuite", "cases_of", "marked"]
 
@@ -227,9 +229,7 @@ class CaseUnderTest:
 
 
 def _answer(case: Case, output: Any) -> Answer:
-    from evalwright.files.plain import plain
     from evalwright.formats.pixie.target import observed_answer
-    from evalwright.targets.answers import answer_of
 
     shown = case.extra.get("eval_input")
     if shown is None and isinstance(output, dict) and output.keys() & _ANSWER_KEYS:

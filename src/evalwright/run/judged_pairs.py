@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from evalwright.decisions.judged import judged_cells
+from evalwright.decisions.label_samples import label_sample
 from evalwright.decisions.runs import JudgedRuns
 from evalwright.errors import InputError, Problem
 from evalwright.evaluators.build import is_judge
@@ -52,8 +54,6 @@ def judges_of_runs(
 
 
 def _judged_runs(sides: Sequence[_Side], names: Sequence[str], file: Path | None) -> Iterator[JudgedRuns]:
-    from evalwright.decisions.judged import judged_cells
-    from evalwright.decisions.label_samples import label_sample
     from evalwright.run.calibration import stored_labels
 
     answers_found = [judged_answers(side.reader, names) for side in sides]

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from evalwright.errors import InputError
 from evalwright.session.process import users_begin
+from evalwright.session.streams import MaskedStream, Router
 
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
@@ -256,8 +257,6 @@ def _prints_apart() -> AbstractContextManager[object]:
 
     Sessions do so for each context, but the command line itself, which reads suites, is in none that does.
     """
-    from evalwright.session.streams import MaskedStream, Router
-
     # a session that owns the process masks its stderr; a router has the prints of each context by itself
     apart = isinstance(sys.stderr, MaskedStream) and not isinstance(sys.stdout, Router)
     return redirect_stdout(sys.stderr) if apart else nullcontext()

@@ -19,6 +19,7 @@ from contextlib import suppress
 from itertools import takewhile
 from typing import NoReturn, Protocol
 
+from evalwright.errors import code_of_others
 from evalwright.session.streams import DivertedOutput, MaskedStream, Router, SecretMask
 
 __all__ = ["ExitRefused", "Holder", "Process", "end_child", "end_without_search", "only_ours", "users_begin"]
@@ -217,8 +218,6 @@ def end_without_search() -> None:
     If users' code was imported since it became ours, the objects it left are still searched: their finalisers may have
     something to do.
     """
-    from evalwright.errors import code_of_others
-
     since = [*takewhile(lambda name: name != _newest, reversed(sys.modules))]
     files = [getattr(sys.modules[name], "__file__", None) for name in since]
     if all(file is None or file.startswith(code_of_others()) for file in files):

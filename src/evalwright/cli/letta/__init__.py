@@ -14,6 +14,7 @@ from evalwright.cli.options import format_option
 from evalwright.cli.usage import PathParam, WholeRange
 from evalwright.errors import InputError
 from evalwright.formats.letta import FORMAT
+from evalwright.registry import names
 
 if TYPE_CHECKING:
     from evalwright.run.outcomes import Outcome
@@ -152,7 +153,6 @@ def _validate(suite: Path, **ours: Any) -> int:
 def _list_extractors() -> int:
     """List the extractors."""
     from evalwright.cli.screen import print_out
-    from evalwright.registry import names
 
     print_out(name for name in names("extractors") if name != "python_extractor")
     return 0

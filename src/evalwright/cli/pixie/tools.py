@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from evalwright.cli.usage import PathParam
+from evalwright.errors import TargetError
 
 __all__ = ["TOOLS", "refused"]
 
@@ -35,7 +36,6 @@ def trace(runnable: str, arguments: Path, output: Path) -> int:
     import asyncio
 
     from evalwright.cli.screen import print_out
-    from evalwright.errors import TargetError
     from evalwright.files.dotenv import nearest_dotenv, read_dotenv
     from evalwright.formats.pixie.trace_files import record
     from evalwright.session import learn, process_environment

@@ -17,6 +17,8 @@ from evalwright.formats.agentv.health import refused
 from evalwright.formats.agentv.target_settings import AGENTS
 from evalwright.model.chat import ChatMessage, ChatRequest, Purpose, Waits
 from evalwright.sandbox.patterns import search
+from evalwright.session import session
+from evalwright.session.imports import import_by_name
 
 __all__ = ["MODELS", "Model", "Provider", "model_of", "provider_of"]
 
@@ -81,8 +83,6 @@ class _Python:
     """`callable: module:function`, called with the question, the messages and the id of the case."""
 
     def __init__(self, target: Mapping[str, Any]) -> None:
-        from evalwright.session.imports import import_by_name
-
         place = str(target.get("callable"))
         module, _, name = place.partition(":")
         try:
@@ -150,8 +150,6 @@ class Model:
         self._settings = {"temperature": target.get("temperature"), "max_tokens": target.get("max_output_tokens")}
 
     async def ask(self, request: PromptRequest, purpose: str) -> ProviderReply:
-        from evalwright.session import session
-
         meant: Purpose = "judge" if purpose == "judge" else "system"
         reply = await session().models.chat(await self._request(request), meant)
         counts = {"input": reply.usage.token_input, "output": reply.usage.token_output}
@@ -162,8 +160,6 @@ class Model:
 
     async def forget(self, request: PromptRequest) -> None:
         """Do not cache the reply to this: it cannot be used."""
-        from evalwright.session import session
-
         session().models.forget(await self._request(request))
 
     async def _request(self, request: PromptRequest) -> ChatRequest:

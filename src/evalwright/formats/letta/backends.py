@@ -14,6 +14,7 @@ from evalwright.formats.letta.conversation import Context
 from evalwright.formats.letta.functions import function_at
 from evalwright.model.chat import ChatMessage, ChatRequest
 from evalwright.model.trace import ToolCall
+from evalwright.session import session
 from evalwright.targets.threads import Threads
 
 __all__ = ["Backend", "FunctionBackend", "backend_of", "request_of", "turn_of"]
@@ -85,8 +86,6 @@ class _OpenAI:
         return ChatRequest(model or self._model, [], provider="openai", base_url=self._base_url)
 
     async def reply(self, message: str, context: Context) -> Any:
-        from evalwright.session import session
-
         messages: list[ChatMessage] = context.state.setdefault("openai_messages", [])
         messages.append(ChatMessage("user", message))
         memory = "\n\n".join(f"{label}:\n{value}" for label, value in context.blocks.items() if value)

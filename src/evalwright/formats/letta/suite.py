@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.evaluators.build import build_evaluator, build_extractor
 from evalwright.evaluators.judges.rubric_template import names_in_template
 from evalwright.files import yaml
 from evalwright.files.key_paths import Place, as_written, steps_of
@@ -282,8 +283,6 @@ class _Reading:
             return ()
 
     def _built(self, spec: EvaluatorSpec) -> None:
-        from evalwright.evaluators.build import build_evaluator, build_extractor
-
         place: Place = ("graders", spec.name) if spec.name != REWARD else ("reward",)
         self.take(place, partial(build_evaluator, spec.type, spec.config))
         if spec.extractor is not None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.errors import TargetError
+from evalwright.files import yaml
 from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.formats.promptfoo.faults import ScriptError, TemplateError
 from evalwright.formats.promptfoo.prompts import AuthoredPrompt
@@ -153,7 +154,5 @@ def _as_text(read: bytes, path: Path, suffix: str) -> str:
         return f"data:{kind};base64,{base64.b64encode(read).decode()}"
     text = read.decode("utf-8-sig")
     if suffix in (".yaml", ".yml"):
-        from evalwright.files import yaml
-
         return compact_json(yaml.parse(read, str(path), "yaml12").value)
     return text.strip()

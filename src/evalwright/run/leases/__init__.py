@@ -13,6 +13,7 @@ from evalwright.run.cells import RunState
 from evalwright.run.leases.lease import BUDGET, COST_LIMIT, RATE, Lease
 from evalwright.run.leases.ledger import Ledger
 from evalwright.run.locations import is_on_a_server
+from evalwright.stores.postgres import database_of
 
 __all__ = ["take_part"]
 
@@ -51,7 +52,6 @@ def _ledger_at(address: str) -> Ledger:
         from evalwright.run.leases.sqlite import SqliteLedger
 
         return SqliteLedger(Path(address))
-    from evalwright.stores.postgres import database_of
 
     database = database_of(schema)
     from evalwright.run.leases.postgres import PostgresLedger
