@@ -12,10 +12,9 @@ from evalwright.model.decision import BETTING
 from evalwright.model.plan import Plan
 from evalwright.model.snapshot import Case
 from evalwright.statistics.differences import DecidedDifference
-from evalwright.statistics.distributions import Interval
 from evalwright.statistics.sequences import BettingWager
 
-__all__ = ["Looks", "difference_ends", "looks_of"]
+__all__ = ["Looks", "UnitEnds", "difference_ends", "looks_of"]
 
 
 class Looks(NamedTuple):
@@ -38,9 +37,9 @@ class Looks(NamedTuple):
             return decided
         wager, better = BettingWager(ground.margin / width, ground.alpha), BettingWager(0.0, ground.alpha)
         largest = max(map(len, self.units), default=1)
-        for least, greatest, size in self._differences(ground):
+        for least, greatest, cases in self._differences(ground):
             for bets in (wager, better):
-                bets.add(least / width, greatest / width, size / largest)
+                bets.add(least / width, greatest / width, cases / largest)
         low, high = wager.interval()
         ends = low * width, high * width
         return decided._replace(
@@ -51,8 +50,8 @@ class Looks(NamedTuple):
             verdict=ground.verdict(ends),
         )
 
-    def _differences(self, ground: Ground) -> Iterator[tuple[float, float, int]]:
-        """The ends of the difference of each unit that was looked at, and its number of cases."""
+    def _differences(self, ground: Ground) -> Iterator[UnitEnds]:
+        """The ends of the difference of each unit that was looked at."""
         before, after = ground.outcomes()
         sides = [(before, ground.a.variant)] if self.is_a else []
         sides += [(after, ground.b.variant)] if self.is_b else []
@@ -64,7 +63,15 @@ class Looks(NamedTuple):
                 return
             ends = difference_ends(counted_cases, before, after, ground.scale)
             if ends is not None:
-                yield *ends, len(counted_cases)
+                yield ends
+
+
+class UnitEnds(NamedTuple):
+    """The least and the greatest mean difference that a unit can have, and the number of cases behind it."""
+
+    least: float
+    greatest: float
+    cases: int
 
 
 def looks_of(plan: Plan, cases: Iterable[Case], names: Mapping[str, str], *, is_a: bool, is_b: bool) -> Looks | None:
@@ -84,9 +91,12 @@ def difference_ends(
     before: Mapping[str, CaseTotal],
     after: Mapping[str, CaseTotal],
     scale: ValueRange,
-) -> Interval | None:
-    """The least and the greatest mean difference that a unit can have, whatever its errors would have been; None if
-    none of its cases has trials on both sides."""
+) -> UnitEnds | None:
+    """The ends of a unit, whatever its errors would have been; None if none of its cases has trials on both sides.
+
+    Its other cases count for nothing, as in a difference of a fixed number of cases: where one of ten was not skipped,
+    the unit weighs a tenth of one that has all.
+    """
     both = [(before.get(case), after.get(case)) for case in cases]
     pairs = [
         (_mean(b, scale.low) - _mean(a, scale.high), _mean(b, scale.high) - _mean(a, scale.low))
@@ -96,7 +106,7 @@ def difference_ends(
     if not pairs:
         return None
     least, greatest = (sum(ends) / len(pairs) for ends in zip(*pairs, strict=True))
-    return least, greatest
+    return UnitEnds(least, greatest, len(pairs))
 
 
 def _looked_at(outcome: CaseTotal | None, planned: int) -> bool:

@@ -22,7 +22,10 @@ __all__ = ["Bet", "UnitSequence"]
 
 
 class Bet(msgspec.Struct, frozen=True):
-    """One unit: the least and greatest difference that it can have, its size, and the capitals after it."""
+    """One unit: the least and greatest difference that it can have, its size, and the capitals after it.
+
+    Its size counts the cases with trials on both sides.
+    """
 
     cases: list[str]
     least: float
@@ -100,8 +103,8 @@ class UnitSequence:
         ends = difference_ends(cases, self._before, self._after, ValueRange())
         if ends is None:
             return
-        least, greatest = ends
-        weight = len(cases) / self.largest
+        least, greatest, judged = ends
+        weight = judged / self.largest
         self._bet(least, greatest, weight)
         self.bets.append(Bet(list(cases), least, greatest, weight, self._wager.above, self._wager.below))
 
