@@ -178,7 +178,8 @@ def test_a_resumed_run_is_not_finished_while_results_of_its_verdicts_are_missing
     [results] = tmp_path.rglob("results.jsonl")
     results.write_text(results.read_text().splitlines(keepends=True)[0])
     resumed = resume(run)
-    assert (resumed.exit_code, resumed.unread) == (3, ["results: those of 2 finished cells are missing; re-evaluate restores them"])
+    note = "results: those of 2 finished cells are missing; re-evaluate restores them"
+    assert (resumed.exit_code, resumed.unread) == (3, [note])
     judged = re_evaluate(run)
     assert (judged.exit_code, judged.unread) == (0, [])
 
