@@ -64,7 +64,7 @@ def test_a_call_takes_ten_minutes_at_most_however_many_attempts_are_left():
 
 def test_waits_are_drawn_from_a_range_that_grows_up_to_a_bound():
     rules, failure = Rules(), CallFailed("http_5xx", "HTTP 500", retryable=True)
-    for attempt, most in ((1, 0.8), (2, 1.6), (3, 3.2), (9, 20.0)):
+    for attempt, most in ((1, 0.8), (2, 1.6), (3, 3.2), (9, 20.0), (5_000, 20.0)):
         waits = [rules.wait(failure, attempt) for _ in range(300)]
         assert 0 <= min(waits) < most / 2 < max(waits) <= most
 
@@ -75,8 +75,31 @@ def test_a_request_brings_limits_of_its_own():
     rules = Rules().of(own)
     assert (rules.attempts, rules.attempt_seconds, rules.call_seconds) == (2, 3.0, 10.0)
     assert (rules.first_wait, rules.longest_wait, rules.wait_factor, rules.statuses) == (1.0, 2.0, 3.0, [500])
-    few = Rules().of(ChatRequest("m", [], attempts=2))
-    assert (few.attempts, few.attempt_seconds, few.first_wait) == (2, 120.0, 0.8)
+
+
+@pytest.mark.parametrize(
+    ("own", "limits"),
+    [
+        ({}, (5, 120.0, 0.8, 600.0)),
+        ({"attempts": 2}, (2, 120.0, 0.8, 280.0)),
+        ({"attempt_seconds": 30.0}, (5, 30.0, 0.8, 250.0)),
+        ({"waits": Waits(first_seconds=1.0)}, (5, 120.0, 1.0, 700.0)),
+    ],
+)
+def test_limits_that_a_request_does_not_bring_stay(own, limits):
+    rules = Rules().of(ChatRequest("m", [], **own))
+    assert (rules.attempts, rules.attempt_seconds, rules.first_wait, rules.call_seconds) == limits
+
+
+@pytest.mark.parametrize(
+    ("status", "retryable", "tries"), [(404, False, 5), (503, True, 1), (None, True, 5), (None, False, 1)]
+)
+def test_listed_statuses_alone_are_retried_and_what_has_none_as_usual(status, retryable, tries):
+    rules = Rules()
+    rules.statuses = [404]
+    failure = CallFailed("bad_reply", "no", retryable=retryable)
+    failure.status = status
+    assert len(calls(Service(failure), rules=rules)) == tries
 
 
 @pytest.mark.parametrize("asked", [31_536_000.0, 99_999_999_999.0, float("inf")])
