@@ -14,7 +14,7 @@ import msgspec
 
 from evalwright.files.numbers import finite_number_in, whole_number_in
 from evalwright.importers.record_values import described
-from evalwright.importers.span_messages import Message, json_content, plain_messages
+from evalwright.importers.span_messages import Message, content_of, json_content, plain_messages
 from evalwright.importers.wire_spans import WireSpan, storable
 
 __all__ = [
@@ -151,6 +151,9 @@ def tool_of(span: WireSpan) -> Tool:
         name = (span.name or "").removeprefix("execute_tool ") or "(unnamed)"
     call_id = attributes.get("gen_ai.tool.call.id", attributes.get("tool_call.id", attributes.get("tool.id")))
     arguments, result = shown_input(span), shown_output(span)
+    if arguments is None:  # Strands has both in events
+        arguments = next((m["content"] for m in input_messages(span) if m["role"] == "tool"), None)
+    result = content_of(output_messages(span), "assistant") if result is None else result
     if isinstance(result, dict) and (message := plain_messages([result], "user")[0])["role"] == "tool":
         result, call_id = message["content"], call_id or message["tool_call_id"]
     if isinstance(arguments, str):

@@ -119,6 +119,7 @@ _WRAPPED = {
     "toolResult": "tool_result",
 }
 """Keys of parts that hold a call or a result in place of a type, in the APIs of Gemini and Bedrock."""
+_UNTYPED = ("text", *_WRAPPED)
 
 
 def _parts(message: Message) -> list[dict[str, Any]]:
@@ -154,13 +155,16 @@ def _unwrapped(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _part_list(value: Any) -> Any:
-    """Content that is text stays text, JSON or not, unless it is a list of parts with types."""
+    """Content that is text stays text, JSON or not, unless it is a list of parts."""
     content = json_content(value)
-    if isinstance(value, str) and not (
-        isinstance(content, list) and content and all(isinstance(item, dict) and "type" in item for item in content)
-    ):
+    if isinstance(value, str) and not (isinstance(content, list) and content and all(map(_is_part, content))):
         return value
     return content
+
+
+def _is_part(item: Any) -> bool:
+    """Whether an item of a list is a part of a message; those of Bedrock and Gemini have no type but one key."""
+    return isinstance(item, dict) and ("type" in item or (len(item) == 1 and not item.keys().isdisjoint(_UNTYPED)))
 
 
 def _type(part: dict[str, Any]) -> str:
@@ -224,6 +228,8 @@ def _result(part: Message) -> Message:
     value = json_content(value)
     if isinstance(value, dict) and value.keys() == {"type", "value"}:  # as Vercel's AI SDK wraps them
         value = value["value"]
+    if isinstance(value, list) and value and all(map(_is_part, value)):
+        value = json_content(_text_of_parts(value))
     if not isinstance(value, str | dict):
         value = msgspec.json.encode(value).decode()
     name = part.get("name")
