@@ -150,6 +150,8 @@ def _is_repeated(message: Message) -> bool:
 
 
 def _unwrapped(part: dict[str, Any]) -> dict[str, Any]:
+    if part.get("thought") is True:  # as Gemini marks them
+        return {"type": "thinking", **part}
     wrapped = next(((kind, part[key]) for key, kind in _WRAPPED.items() if isinstance(part.get(key), dict)), None)
     return part if wrapped is None else {**wrapped[1], "type": wrapped[0]}
 

@@ -31,7 +31,8 @@ _SAID = ("input.", "output.", "llm.input_messages", "llm.output_messages", "gen_
          "gen_ai.output.messages", "gen_ai.completion", "gen_ai.tool.call.arguments", "gen_ai.tool.call.result",
          "traceloop.entity.input", "traceloop.entity.output", "retrieval.documents", "ai.prompt", "ai.response.text",
          "ai.response.toolCalls", "ai.toolCall.args", "ai.toolCall.result", "pydantic_ai.all_messages",
-         "tool_arguments", "tool_response", "final_result", "llm.prompts", "llm.completions")  # fmt: skip
+         "tool_arguments", "tool_response", "final_result", "llm.prompts", "llm.completions",
+         "gcp.vertex.agent.llm_", "gcp.vertex.agent.tool_")  # fmt: skip
 """Attributes that make up a span's input and output."""
 
 

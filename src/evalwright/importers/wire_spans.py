@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from evalwright.files.numbers import is_number
+from evalwright.importers.adk_spans import with_adk_messages
 from evalwright.importers.ai_sdk_spans import with_gen_ai_names
 from evalwright.importers.record_values import described
 
@@ -93,12 +94,17 @@ def otlp_span(raw: dict[str, Any], service: str | None) -> WireSpan:
         finished_at=_nanoseconds(raw, ("endTimeUnixNano", "end_time_unix_nano"), faults),
         status=_status(status.get("code")),
         message=_text(status.get("message")) or None,
-        attributes=with_gen_ai_names(otlp_attributes(raw.get("attributes"), faults)),
+        attributes=_named(otlp_attributes(raw.get("attributes"), faults)),
         events=[_otlp_event(event, faults) for event in _objects(raw.get("events"), "events", faults)],
         service=service,
         faults=faults,
         dropped=sum(_count(raw.get(key)) for key in ("droppedAttributesCount", "droppedEventsCount")),
     )
+
+
+def _named(attributes: dict[str, Any]) -> dict[str, Any]:
+    """The attributes, with those of frameworks that have names of their own under those of the conventions, too."""
+    return with_adk_messages(with_gen_ai_names(attributes))
 
 
 def _otlp_event(raw: dict[str, Any], faults: list[str]) -> WireEvent:
@@ -142,7 +148,7 @@ def plain_span(raw: dict[str, Any], service: str | None) -> WireSpan:
         finished_at=moment_ns(_either(raw, "end_time", "endTime"), "end_time", faults),
         status=_status(_either(status, "status_code", "code")),
         message=_text(_either(status, "description", "message") or raw.get("status_message")) or None,
-        attributes=with_gen_ai_names(attributes),
+        attributes=_named(attributes),
         events=[_plain_event(event, faults) for event in _objects(raw.get("events"), "events", faults)],
         service=_text(about.get("service.name")) or service,
         faults=faults,
