@@ -39,6 +39,18 @@ def test_parts_of_which_only_the_type_is_kept_are_counted(tmp_path: Path) -> Non
     assert done.notes == ["lost: blocks of type 'input_audio': 1", "lost: images: 2"]
 
 
+def test_keys_of_messages_that_nothing_reads_are_named(tmp_path: Path) -> None:
+    reply = {"role": "assistant", "content": "Hi", "annotations": [{"type": "url_citation"}], "tool_calls": None}
+    done = imported(tmp_path, [{"id": "c", "messages": [HELLO[0], reply]}])
+    assert done.notes == ["lost: keys 'annotations' of messages: 1"]
+
+
+def test_what_a_reply_says_is_its_text(tmp_path: Path) -> None:
+    reply = {"role": "assistant", "content": None, "audio": {"id": "a", "transcript": "Hi"}, "reasoning": "Greet."}
+    output = trace_of(tmp_path, [HELLO[0], reply]).output
+    assert (output.final_answer, output.thinking) == ("Hi", "Greet.")
+
+
 def test_the_first_user_message_is_the_input(tmp_path: Path) -> None:
     imported(tmp_path, [{"id": "c", "messages": [*HELLO, {"role": "user", "content": "Bye"}]}])
     assert cases(tmp_path)[0]["input"] == {"user_message": "Hello"}

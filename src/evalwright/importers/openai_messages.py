@@ -19,11 +19,18 @@ from evalwright.importers.recording import RecordedConversation, ReportMistake
 from evalwright.importers.span_messages import plain_messages
 from evalwright.importers.token_counts import Tokens, token_count
 from evalwright.importers.transcript import arguments_of, object_or_text
+from evalwright.importers.ui_messages import messages_in_parts
 from evalwright.model.import_result import ImportResult
 from evalwright.model.trace import ToolCall, ToolResult, TraceMessage
 from evalwright.model.unread_calls import unread_calls
 
 __all__ = ["OpenAIMessages", "read_conversation"]
+
+_READ_KEYS = (
+    "role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal", "audio", "reasoning_content",
+    "reasoning", "reasoning_details", "id", "type", "is_error",
+)  # fmt: skip
+"""Keys of a message that are read, or that repeat others or only name it."""
 
 
 class OpenAIMessages:
@@ -69,6 +76,12 @@ class _Reader:
                 self.read(plain, at)
             self._add_langchain(langchain_fields(message))
             return
+        if isinstance(message.get("parts"), list):
+            for plain in messages_in_parts(message, self.conversation.lost):
+                self.read(plain, at)
+            return
+        said = [key for key, value in message.items() if value not in (None, [], {}, "")]
+        self.conversation.lost.lose_keys(said, _READ_KEYS, "messages")
         match message.get("role"):
             case "system" | "developer":
                 self._add_text("system", self._text(message, at))
@@ -112,8 +125,10 @@ class _Reader:
         text = self._text(message, at) or None
         if text is None and isinstance(message.get("refusal"), str):
             text = message["refusal"]
-        thinking = message.get("reasoning_content")
-        thinking = thinking if isinstance(thinking, str) else None
+        if text is None and isinstance(audio := message.get("audio"), dict):
+            text = audio.get("transcript") if isinstance(audio.get("transcript"), str) else None
+        thoughts = (message.get(key) for key in ("reasoning_content", "reasoning"))
+        thinking = next((thought for thought in thoughts if isinstance(thought, str)), None)
         if text and text.strip():
             self.conversation.final_answer, self.conversation.thinking = text, thinking
         calls = self._calls(message, at)
@@ -132,6 +147,7 @@ class _Reader:
         if not isinstance(name, str):
             self._report(at, "names no tool: expected a name, or the tool_call_id of an earlier call")
             return
+        self.conversation.failed_results += message.get("is_error") is True
         content = message.get("content")
         result = content if isinstance(content, dict) else object_or_text(self._text(message, at) or "")
         self.conversation.tool_results.append(ToolResult(name, result, call_id))

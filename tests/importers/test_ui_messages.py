@@ -1,0 +1,56 @@
+"""Messages of Vercel's AI SDK for user interfaces, in records of conversations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from importers.transcripts import imported, spoken, written
+
+ASKED = {"id": "1", "role": "user", "parts": [{"type": "text", "text": "Weather?"}]}
+GIVEN = {"toolCallId": "c1", "state": "output-available", "input": {"city": "Bonn"}, "output": {"degrees": 20}}
+OLDER = {"toolName": "weather", "toolCallId": "c1", "state": "result", "args": {"city": "Bonn"}}
+
+
+def conversation(folder: Path, *parts: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    """What is said about the import of a question and a reply with these parts, and the recording."""
+    record = {"id": "c", "messages": [ASKED, {"id": "2", "role": "assistant", "parts": parts}]}
+    done, [case] = imported(folder, "openai-messages", written(folder / "x.jsonl", [record]))
+    return done.notes, case["embedded_trace"]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "tool-weather", **GIVEN},
+        {"type": "dynamic-tool", "toolName": "weather", **GIVEN},
+        {"type": "tool-invocation", "toolInvocation": {**OLDER, "result": {"degrees": 20}}},
+    ],
+)
+def test_the_parts_of_a_reply_are_its_steps_with_their_calls_and_results(tmp_path, part):
+    step, answer = {"type": "step-start"}, {"type": "text", "text": "20 degrees"}
+    notes, trace = conversation(tmp_path, step, {"type": "reasoning", "text": "Hm."}, part, step, answer)
+    assert spoken(trace) == [
+        ("user", "Weather?", None),
+        ("assistant", None, "weather"),
+        ("tool", {"degrees": 20}, None),
+        ("assistant", "20 degrees", None),
+    ]
+    assert [call["arguments"] for call in trace["tool_calls"]] == [{"city": "Bonn"}]
+    assert (trace["messages"][1]["thinking"], trace["output"]["final_answer"], notes) == ("Hm.", "20 degrees", [])
+
+
+def test_a_tool_that_failed_has_the_reason_as_its_result_and_is_counted(tmp_path):
+    failed = {"toolCallId": "c1", "state": "output-error", "input": {}, "errorText": "no such city"}
+    _, trace = conversation(tmp_path, {"type": "tool-weather", **failed})
+    assert [result["content"] for result in trace["tool_results"]] == ["no such city"]
+    assert trace["metrics"]["custom"] == {"failed_tool_results": 1}
+
+
+def test_parts_that_are_no_texts_are_counted(tmp_path):
+    source, file = {"type": "source-url", "url": "u"}, {"type": "file", "url": "u"}
+    notes, trace = conversation(tmp_path, {"type": "text", "text": "See"}, source, file)
+    assert trace["output"]["final_answer"] == "See\n[file]"
+    assert notes == ["lost: blocks of type 'file': 1", "lost: blocks of type 'source-url': 1"]
