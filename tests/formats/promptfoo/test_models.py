@@ -333,3 +333,33 @@ def test_settings_reach_the_responses_api_in_its_own_form(tmp_path, server):
     assert (sent["text"], sent.get("response_format")) == ({"format": form}, None)
     assert sent["tools"] == [{"type": "function", **function}, {"type": "web_search"}]
     assert sent["tool_choice"] == {"type": "function", "name": "weather"}
+
+
+def test_the_configurations_variables_are_keys_and_addresses_of_its_models_and_judges(tmp_path, server, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another-1")
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    server.answer = lambda body: json.dumps({"pass": True, "score": 1, "reason": "r"})
+    config = {
+        "env": {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"http://127.0.0.1:{server.port}/v1"},
+        "prompts": ["{{q}}"],
+        "providers": ["openai:chat:gpt-4o"],
+        "tests": [
+            {"vars": {"q": "x"}, "assert": [{"type": "llm-rubric", "value": "y"}, {"type": "similar", "value": "x"}]}
+        ],
+    }
+    ran = run(tmp_path, config)
+    assert ran.statuses == ["pass"]
+    assert [request[1] for request in server.requests] == ["/v1/chat/completions"] * 2 + ["/v1/embeddings"]
+    files = [path for path in ran.outcome.run_dir.rglob("*") if path.is_file()]
+    assert not any(KEY.encode() in path.read_bytes() for path in files)
+
+
+def test_programs_get_the_configurations_variables_with_their_options(tmp_path):
+    code = "def call_api(prompt, options, context):\n    return {'output': ' '.join(options['env'].values())}\n"
+    config = {
+        "env": {"A": "shared", "B": "replaced"},
+        "prompts": ["{{q}}"],
+        "providers": [{"id": "file://p.py", "env": {"B": "own"}}],
+        "tests": [{"vars": {"q": "x"}}],
+    }
+    assert run(tmp_path, config, **{"p.py": code}).outputs == ["shared own"]

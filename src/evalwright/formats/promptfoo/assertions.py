@@ -13,7 +13,7 @@ from evalwright.formats.promptfoo.checks.texts import listed_texts
 from evalwright.formats.promptfoo.doubts import doubt_assertion, doubt_rubric, doubt_threshold
 from evalwright.formats.promptfoo.kinds import CHECKS, COMPARISONS, SET, UNSUPPORTED, base_of, calls_judge
 from evalwright.formats.promptfoo.origin import Origin
-from evalwright.formats.promptfoo.providers import Provider, provider_of
+from evalwright.formats.promptfoo.providers import Provider, Providers
 from evalwright.formats.promptfoo.shapes import ASSERTION, warn_of_others, what_fits
 from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, in_file, split_function
 from evalwright.formats.promptfoo.templates import holds_template
@@ -75,12 +75,12 @@ def _kind_of_file(name: str) -> str:
 class Assertions:
     """Reads lists of assertions; lists that several tests share are read and reported once.
 
-    Graders may be named by the ids and labels of the suite's own `providers`.
+    Graders may be named by the ids and labels of the suite's own providers, `known`; `providers` reads all others.
     """
 
-    def __init__(self, sources: Sources, providers: Sequence[Provider]) -> None:
-        self._sources = sources
-        self._providers = {provider[key]: provider for key in ("label", "id") for provider in providers}
+    def __init__(self, sources: Sources, providers: Providers, known: Sequence[Provider]) -> None:
+        self._sources, self.providers = sources, providers
+        self._known = {provider[key]: provider for key in ("label", "id") for provider in known}
         self._read: dict[int, tuple[Any, dict[str, Any] | None]] = {}
         self._specs: dict[tuple[int, int], EvaluatorSpec] = {}
         self._doubted: set[tuple[str, str]] = set()
@@ -190,8 +190,8 @@ class Assertions:
         return self._grader(raw, origin)
 
     def _grader(self, raw: Any, origin: Origin) -> Provider | None:
-        known = self._providers.get(raw) if isinstance(raw, str) else None
-        return provider_of(raw, self._sources, origin) if known is None else known
+        known = self._known.get(raw) if isinstance(raw, str) else None
+        return self.providers.single(raw, origin) if known is None else known
 
     def rubric(self, raw: Any, origin: Origin) -> Any:
         """The `rubricPrompt` at `origin`, or each of several, with the text of its file; code stays in its file."""

@@ -10,7 +10,6 @@ from evalwright.formats.promptfoo.assertions import Assertions, AuthoredAssertio
 from evalwright.formats.promptfoo.combinations import combinations
 from evalwright.formats.promptfoo.doubts import doubt_threshold
 from evalwright.formats.promptfoo.origin import Origin
-from evalwright.formats.promptfoo.providers import Provider, provider_of
 from evalwright.formats.promptfoo.sources import Sources, split_function
 from evalwright.formats.promptfoo.switches import is_on
 from evalwright.model.plan import EvaluatorSpec
@@ -66,6 +65,8 @@ class TestExpansion:
         elif (grader := options.get("provider")) is not None:
             place = self._place(raw.get("options"), "provider", origin).at("options", "provider")
             options["provider"] = self._once("grader", grader, self._assertions.grader, place)
+        elif graders := self._assertions.providers.default_graders(origin):
+            options["provider"] = graders
         specs = self._assertions.specs(lists, options, origin)
         extra = self._extra(raw, options, origin) | ({} if test.talk is None else {"talk": test.talk})
         scoring = self._scoring(raw, origin)
@@ -95,7 +96,7 @@ class TestExpansion:
                 extra[key] = value
         if "provider" in extra:
             place = self._place(raw, "provider", origin).at("provider")
-            extra["provider"] = self._once("provider", extra["provider"], self._provider, place)
+            extra["provider"] = self._once("provider", extra["provider"], self._assertions.providers.single, place)
         if "providerOutput" in raw:
             extra["provider_output"] = raw["providerOutput"]
         return extra
@@ -103,9 +104,6 @@ class TestExpansion:
     def _place(self, own: Any, key: str, origin: Origin) -> Origin:
         """Where the value of a test's key is: in the test itself, or in `defaultTest`."""
         return origin if key in mapping_or_empty(own) else self._default.origin
-
-    def _provider(self, raw: Any, origin: Origin) -> Provider | None:
-        return provider_of(raw, self._sources, origin)
 
     def _scoring(self, raw: Mapping[str, Any], origin: Origin) -> list[EvaluatorSpec]:
         named = raw.get(_SCORING, self._default.raw.get(_SCORING))

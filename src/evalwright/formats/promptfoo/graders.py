@@ -14,6 +14,7 @@ import msgspec
 from evalwright.errors import EvaluatorError, TargetError
 from evalwright.evaluators.judges.calls import unheard
 from evalwright.formats.promptfoo.calls import ProviderCall, caller_of
+from evalwright.formats.promptfoo.default_graders import DEFAULT_EMBEDDER, default_model
 from evalwright.formats.promptfoo.models import embedding_request, request_of
 from evalwright.formats.promptfoo.providers import REPLY_RETRIES, Provider, called_of, provider_kind
 from evalwright.formats.promptfoo.values import compact_json, shown_text
@@ -22,13 +23,6 @@ from evalwright.model.chat import ChatRequest, Embedding, EmbeddingRequest
 from evalwright.session import environment, session
 
 __all__ = ["Grader", "grader_of", "grader_requests"]
-
-_MODELS = (
-    ("OPENAI_API_KEY", "openai:chat:gpt-5.6-sol"),
-    ("ANTHROPIC_API_KEY", "anthropic:messages:claude-sonnet-4-6"),
-)
-"""What promptfoo 0.123.1 takes by itself, by the key that is set."""
-_EMBEDDINGS = "openai:embedding:text-embedding-3-large"
 
 
 class Grader:
@@ -123,19 +117,14 @@ def grader_of(
             chosen = provider if "id" in provider else provider.get(kind)
             if chosen and (kind == "text" or provider_kind(called_of(chosen)) in ("embedding", "chat")):
                 return Grader(chosen if kind == "text" else _embedding(chosen), folder, variables)
-    named = _EMBEDDINGS if kind == "embedding" else _by_keys()
+    named = DEFAULT_EMBEDDER if kind == "embedding" else default_model(environment())
     return Grader({"id": named, "label": named}, folder, variables)
 
 
 def _embedding(provider: Provider) -> Provider:
     """A text model cannot embed: promptfoo then uses its own default."""
     embeds = provider_kind(called_of(provider)) == "embedding"
-    return provider if embeds else {"id": _EMBEDDINGS, "label": _EMBEDDINGS}
-
-
-def _by_keys() -> str:
-    known = environment()
-    return next((model for variable, model in _MODELS if known.get(variable)), _MODELS[0][1])
+    return provider if embeds else {"id": DEFAULT_EMBEDDER, "label": DEFAULT_EMBEDDER}
 
 
 def grader_requests(

@@ -1,4 +1,5 @@
-"""The `env` of a provider: variables for its own templates, and for the key and the address of a model."""
+"""Variables that a provider or the configuration sets (`env`): for a provider's own templates, and for the key and the
+address of a model."""
 
 from __future__ import annotations
 
@@ -24,22 +25,29 @@ _GET_ALL = ("python", "javascript", "exec")
 """Programs get all of them, with the other options of the provider."""
 
 
-def with_own_variables(provider: dict[str, Any], kind: str, origin: Origin) -> dict[str, Any]:
-    """The provider with its variables put into its settings; those that nothing reads are warnings."""
-    variables = {name: template_text(value) for name, value in (provider.get("env") or {}).items() if value is not None}
+def with_own_variables(
+    provider: dict[str, Any], shared: Mapping[str, str], kind: str, origin: Origin
+) -> dict[str, Any]:
+    """The provider with its variables put into its settings; those that nothing reads are warnings. `shared` are those
+    of the configuration, where its templates are already filled in."""
+    own = {name: template_text(value) for name, value in (provider.get("env") or {}).items() if value is not None}
+    variables = {**shared, **own}
     if not variables:
         return provider
     others = {key: value for key, value in provider.items() if key != "env"}
     read = set(env_names(others))
-    made: dict[str, Any] = with_environment(others, variables)
+    made: dict[str, Any] = with_environment(others, own)
     config = made.get("config") or {}
     if kind in _MODELS:
         model = _variables_of_model(str(made["id"]).partition(":")[0], config, variables)
-        made["config"] = {**config, **{key: variables[name] for key, name in model.items()}}
+        if model:
+            made["config"] = {**config, **{key: variables[name] for key, name in model.items()}}
         read |= {*model.values()}
-    for name in variables.keys() - read if kind not in _GET_ALL else ():
+    programs = kind in _GET_ALL
+    for name in own.keys() - read if not programs else ():
         origin.at("env", name).warn("nothing reads this variable", unread=True)
-    return {**made, "env": variables}
+    kept = variables if programs else own
+    return {**made, **({"env": kept} if kept else {})}
 
 
 def _variables_of_model(prefix: str, config: Mapping[str, Any], variables: Mapping[str, str]) -> dict[str, str]:

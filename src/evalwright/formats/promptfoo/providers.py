@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from evalwright.errors import did_you_mean
 from evalwright.files.credentials import without_credentials
 from evalwright.files.key_paths import as_written
 from evalwright.files.masker import looks_secret, may_be_secret
+from evalwright.formats.promptfoo.default_graders import DEFAULT_EMBEDDER, default_model
 from evalwright.formats.promptfoo.http_settings import plain_settings, without_unsupported
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.own_variables import with_own_variables
 from evalwright.formats.promptfoo.shapes import CHAT, HTTP, PROVIDER, warn_of_others, what_fits
 from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, split_function
 from evalwright.formats.promptfoo.values import as_javascript
+from evalwright.session import environment
 
 __all__ = [
     "COMPANIES",
@@ -23,11 +26,10 @@ __all__ = [
     "PASSED_ON",
     "REPLY_RETRIES",
     "Provider",
+    "Providers",
     "called_of",
     "check_files_of_request",
     "provider_kind",
-    "provider_of",
-    "providers_of",
     "with_our_names",
     "without_values",
 ]
@@ -112,18 +114,81 @@ _URL = re.compile(r"https?:")
 _NAMES_NO_MODEL = re.compile(r":(?:chat|responses|messages|completion|embeddings?)?:?\Z")
 
 
-def providers_of(raw: Any, sources: Sources, origin: Origin) -> list[Provider]:
-    """Every provider under the key `providers` or `targets`."""
-    providers: list[Provider] = []
-    for i, entry in enumerate(raw if isinstance(raw, list) else [raw]):
-        providers += _entry(entry, sources, origin.at(i) if isinstance(raw, list) else origin)
-    return providers
+class Providers:
+    """Reads providers; `env` has the variables of the configuration, in place of which a provider may have its own."""
 
+    def __init__(self, sources: Sources, env: Mapping[str, str] = MappingProxyType({})) -> None:
+        self._sources, self._env = sources, env
 
-def provider_of(raw: Any, sources: Sources, origin: Origin) -> Provider | None:
-    """The provider of a test or an assertion; None, after a report, if it is not a valid one."""
-    entry = _entry(raw, sources, origin)
-    return entry[0] if entry else None
+    def listed(self, raw: Any, origin: Origin) -> list[Provider]:
+        """Every provider under the key `providers` or `targets`."""
+        if not isinstance(raw, list):
+            return self._entry(raw, origin)
+        return [provider for i, entry in enumerate(raw) for provider in self._entry(entry, origin.at(i))]
+
+    def single(self, raw: Any, origin: Origin) -> Provider | None:
+        """The provider of a test or an assertion; None, after a report, if it is not a valid one."""
+        entry = self._entry(raw, origin)
+        return entry[0] if entry else None
+
+    def default_graders(self, origin: Origin) -> dict[str, Provider]:
+        """promptfoo's own judges, by what they have to produce, if the configuration's variables say how to call them;
+        otherwise none, as the environment of each run chooses."""
+        ids = (
+            {"text": default_model({**environment(), **self._env}), "embedding": DEFAULT_EMBEDDER} if self._env else {}
+        )
+        graders = {kind: self._checked_provider({"id": id}, origin)[0] for kind, id in ids.items()}
+        return graders if any("config" in grader for grader in graders.values()) else {}
+
+    def _entry(self, entry: Any, origin: Origin) -> list[Provider]:
+        if isinstance(entry, str) and entry.startswith("file://") and entry.endswith((".yaml", ".yml", ".json")):
+            path = self._sources.path(entry, origin)
+            document = None if path is None else self._sources.document(path, origin)
+            if document is None:
+                return []
+            value = as_javascript(document.value)
+            return [p for item in (value if isinstance(value, list) else [value]) for p in self._entry(item, origin)]
+        if isinstance(entry, str):
+            return self._checked_provider({"id": _full_name(entry)}, origin)
+        if isinstance(entry, dict) and "id" not in entry and len(entry) == 1:
+            ((name, inner),) = entry.items()
+            if isinstance(inner, dict) and name not in PROVIDER and isinstance(inner.get("id", name), str):
+                return self._checked_provider({**inner, "id": name}, origin, inner.get("id", name))
+        if isinstance(entry, dict) and isinstance(entry.get("id"), str):
+            return self._checked_provider(entry, origin)
+        origin.report(f"expected the id of a provider, or a mapping with one, found {as_written(entry)}")
+        return []
+
+    def _checked_provider(self, entry: dict[str, Any], origin: Origin, other: str | None = None) -> list[Provider]:
+        """The provider, under its `other` name if it has one."""
+        warn_of_others(entry, PROVIDER, origin)
+        entry = what_fits(entry, PROVIDER, origin)
+        named = str(entry["id"])
+        kind = provider_kind(named)
+        if kind in ("python", "javascript"):
+            if self._sources.path(_file_of(named)[0], origin) is None:
+                return []
+        elif kind == "":
+            _refuse(named, origin)
+            return []
+        entry = with_own_variables(entry, self._env, kind, origin)
+        config = _config(entry.get("config", {}), kind, named, self._sources, origin.at("config"))
+        self._sources.code(entry.get("transform"), origin.at("transform"))
+        if (
+            kind == "http"
+            and "://" not in named
+            and not config.get("url")
+            and not (entry.get("config") or {}).get("request")
+        ):
+            origin.at("config").report("config.url: the address is missing")
+            return []
+        if kind in ("chat", "embedding") and _NAMES_NO_MODEL.search(named) and not config.get("model"):
+            origin.report(f"the provider {named!r} names no model: expected {named.removesuffix(':')}:MODEL")
+            return []
+        kept = {key: entry[key] for key in PROVIDER if entry.get(key) is not None}
+        own = {"config": config} if config else {}
+        name = {"id": named} if other is None or other == named else {"id": other, "calls": named}
+        return [{**kept, **own, **name, "label": str(entry.get("label") or without_credentials(name["id"]))}]
 
 
 def without_values(provider: Provider, taken: Mapping[str, str]) -> Provider:
@@ -135,26 +200,6 @@ def without_values(provider: Provider, taken: Mapping[str, str]) -> Provider:
         if may_be_secret(value) and (is_address or looks_secret(name)):
             label = label.replace(value, f"<{name}>")
     return {**provider, "label": label}
-
-
-def _entry(entry: Any, sources: Sources, origin: Origin) -> list[Provider]:
-    if isinstance(entry, str) and entry.startswith("file://") and entry.endswith((".yaml", ".yml", ".json")):
-        path = sources.path(entry, origin)
-        document = None if path is None else sources.document(path, origin)
-        if document is None:
-            return []
-        value = as_javascript(document.value)
-        return [p for item in (value if isinstance(value, list) else [value]) for p in _entry(item, sources, origin)]
-    if isinstance(entry, str):
-        return _checked_provider({"id": _full_name(entry)}, sources, origin)
-    if isinstance(entry, dict) and "id" not in entry and len(entry) == 1:
-        ((name, inner),) = entry.items()
-        if isinstance(inner, dict) and name not in PROVIDER and isinstance(inner.get("id", name), str):
-            return _checked_provider({**inner, "id": name}, sources, origin, inner.get("id", name))
-    if isinstance(entry, dict) and isinstance(entry.get("id"), str):
-        return _checked_provider(entry, sources, origin)
-    origin.report(f"expected the id of a provider, or a mapping with one, found {as_written(entry)}")
-    return []
 
 
 def _file_of(named: str) -> tuple[str, str]:
@@ -171,40 +216,6 @@ def _full_name(named: str) -> str:
         return named
     path, function = _file_of(named)
     return f"python:{path}:{function or 'default'}"
-
-
-def _checked_provider(
-    entry: dict[str, Any], sources: Sources, origin: Origin, other: str | None = None
-) -> list[Provider]:
-    """The provider, under its `other` name if it has one."""
-    warn_of_others(entry, PROVIDER, origin)
-    entry = what_fits(entry, PROVIDER, origin)
-    named = str(entry["id"])
-    kind = provider_kind(named)
-    if kind in ("python", "javascript"):
-        if sources.path(_file_of(named)[0], origin) is None:
-            return []
-    elif kind == "":
-        _refuse(named, origin)
-        return []
-    entry = with_own_variables(entry, kind, origin)
-    config = _config(entry.get("config", {}), kind, named, sources, origin.at("config"))
-    sources.code(entry.get("transform"), origin.at("transform"))
-    if (
-        kind == "http"
-        and "://" not in named
-        and not config.get("url")
-        and not (entry.get("config") or {}).get("request")
-    ):
-        origin.at("config").report("config.url: the address is missing")
-        return []
-    if kind in ("chat", "embedding") and _NAMES_NO_MODEL.search(named) and not config.get("model"):
-        origin.report(f"the provider {named!r} names no model: expected {named.removesuffix(':')}:MODEL")
-        return []
-    kept = {key: entry[key] for key in PROVIDER if entry.get(key) is not None}
-    own = {"config": config} if config else {}
-    name = {"id": named} if other is None or other == named else {"id": other, "calls": named}
-    return [{**kept, **own, **name, "label": str(entry.get("label") or without_credentials(name["id"]))}]
 
 
 def _config(config: dict[str, Any], kind: str, named: str, sources: Sources, origin: Origin) -> dict[str, Any]:

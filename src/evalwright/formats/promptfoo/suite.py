@@ -39,7 +39,7 @@ from evalwright.formats.promptfoo.node_needs import places_for_node
 from evalwright.formats.promptfoo.numbering import with_places
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.prompts import AuthoredPrompt, prompts_of
-from evalwright.formats.promptfoo.providers import Provider, providers_of, without_values
+from evalwright.formats.promptfoo.providers import Provider, Providers, without_values
 from evalwright.formats.promptfoo.recorded_results import replaying
 from evalwright.formats.promptfoo.references import unknown_names
 from evalwright.formats.promptfoo.run_settings import RunningOptions, env_files
@@ -165,8 +165,9 @@ class _Reading:
         """The tests, and all prompts and providers, as `beforeAll` leaves them."""
         raw, origin = self._raw, self._origin
         prompts = prompts_of(raw.get("prompts"), self._sources, origin.at("prompts"))
-        providers = self._providers()
-        tests = Tests(raw, self._sources, Assertions(self._sources, providers), origin)
+        reader = Providers(self._sources, self._own)
+        providers = self._providers(reader)
+        tests = Tests(raw, self._sources, Assertions(self._sources, reader, providers), origin)
         prompts, self._raw, self._set = after_before_all(
             HookedParts(prompts, raw), providers, tests, self._sources.folder, origin.at("extensions")
         )
@@ -230,7 +231,7 @@ class _Reading:
         doubt_environment(self._written, own.union(self._set, self._known), self._origin)
         doubt_columns(cases, variants, self._origin)
 
-    def _providers(self) -> list[Provider]:
+    def _providers(self, reader: Providers) -> list[Provider]:
         raw, origin = self._raw, self._origin
         if raw.get("providers") and raw.get("targets"):
             origin.at("targets").report("targets are providers: expected one of the two keys, found both")
@@ -241,7 +242,7 @@ class _Reading:
                 hint = "".join(f"; should {key!r} be 'providers'?" for key in islice(strange, 1))
                 origin.report(f"no providers: expected the key providers (or targets) with what is to be asked{hint}")
             return []
-        providers = providers_of(raw[key], self._sources, origin.at(key))
+        providers = reader.listed(raw[key], origin.at(key))
         return [without_values(provider, self._taken) for provider in providers]
 
     def _shared_settings(self) -> dict[str, Any]:
