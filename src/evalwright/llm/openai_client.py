@@ -223,8 +223,14 @@ def reply_of(response: Any, model: str, latency_ms: int, limit: int | None = Non
             finish_reason=choice.finish_reason,
             refusal=refusal,
             written_arguments=written or msgspec.UNSET,
+            log_probabilities=_log_probabilities(choice) or msgspec.UNSET,
         )
         return checked_reply(reply)
+
+
+def _log_probabilities(choice: Any) -> list[float]:
+    tokens = getattr(getattr(choice, "logprobs", None), "content", None)
+    return [float(token.logprob) for token in tokens or ()]
 
 
 def _written(call: Any) -> str:

@@ -139,6 +139,8 @@ class ChatReply(msgspec.Struct, frozen=True):
     """Absent if the provider ran no tools itself."""
     written_arguments: list[str] | msgspec.UnsetType = msgspec.UNSET
     """The arguments of each tool call as the model wrote them; absent if there are no calls or no such texts."""
+    log_probabilities: list[float] | msgspec.UnsetType = msgspec.UNSET
+    """Of each token of the text (natural logarithm); absent if the provider did not report them."""
 
 
 class Embedding(msgspec.Struct, frozen=True):

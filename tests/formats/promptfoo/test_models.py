@@ -363,3 +363,19 @@ def test_programs_get_the_configurations_variables_with_their_options(tmp_path):
         "tests": [{"vars": {"q": "x"}}],
     }
     assert run(tmp_path, config, **{"p.py": code}).outputs == ["shared own"]
+
+
+def test_the_perplexity_of_a_model_is_known_if_its_probabilities_are_requested(tmp_path, server):
+    respond = server.respond
+
+    def likely(*request):
+        status, body = respond(*request)
+        body["choices"][0]["logprobs"] = {"content": [{"token": "a", "logprob": -0.1}, {"token": "b", "logprob": -0.5}]}
+        return status, body
+
+    server.respond = likely
+    provider = {"id": "openai:chat:gpt-4o", "config": {"passthrough": {"logprobs": True}}}
+    asserts = [[{"type": "perplexity", "threshold": threshold}] for threshold in (1.36, 1.34)]
+    tests = [{"vars": {"q": "x"}, "assert": members} for members in asserts]
+    ran = run(tmp_path, {"prompts": ["{{q}}"], "providers": [provider], "tests": tests})
+    assert ran.statuses == ["pass", "fail"]

@@ -55,11 +55,13 @@ class Chat:
 
 
 def _remarks(reply: ChatReply) -> dict[str, Any]:
-    """Why a reply ended, in OpenAI's words as in promptfoo, and whether the model or its filter refused to answer."""
+    """Why a reply ended, in OpenAI's words as in promptfoo, whether the model or its filter refused to answer, and how
+    likely its tokens were."""
     reason = (reply.finish_reason or "").strip().lower()
     ended = _ENDINGS.get(reason, reason)
     flagged = reply.refusal is not None or ended == "content_filter"
-    return {"guardrails": {"flagged": flagged}, **({"finishReason": ended} if ended else {})}
+    remarks = {"guardrails": {"flagged": flagged}, **({"finishReason": ended} if ended else {})}
+    return {**remarks, **({"logProbs": reply.log_probabilities} if reply.log_probabilities else {})}
 
 
 def _output(reply: ChatReply, request: ChatRequest, remarks: Mapping[str, Any], *, parses: bool) -> Any:
