@@ -60,5 +60,5 @@ def _variables_of_model(prefix: str, config: Mapping[str, Any], variables: Mappi
             found[key] = name
     if (chosen := config.get("apiKeyEnvar")) is not None:
         found = {key: name for key, name in found.items() if key != "apiKey"}
-        found |= {"apiKey": chosen} if chosen in variables else {}
+        found |= {"apiKey": chosen} if isinstance(chosen, str) and chosen in variables else {}
     return found
