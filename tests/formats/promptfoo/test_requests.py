@@ -52,6 +52,8 @@ FORM = "application/x-www-form-urlencoded"
         ({"body": "p={{prompt}}"}, f"p={SAID}"),
         ({"headers": JSON, "body": {"k": 1}, "transformRequest": "({p: prompt})"}, {"k": 1, "p": SAID}),
         ({"headers": JSON, "body": {"p": "{{prompt}}"}, "transformRequest": "return prompt[0]"}, {"p": SAID[0]}),
+        ({"headers": JSON, "body": {"k": 1}, "transformRequest": '{"p": "{{prompt}}"}'}, {"k": 1, "p": SAID}),
+        ({"headers": JSON, "body": {"p": "{{prompt}}"}, "transformRequest": "<{{n}}>"}, {"p": "<5>"}),
         ({"headers": JSON, "body": {"k": 1}, "transformRequest": "file://request.js"}, {"k": 1, "n": 5}),
     ],
 )

@@ -93,7 +93,7 @@ class HttpProvider:
         if not isinstance(code, str):
             return render_all(code, names)
         if "{{" in code and "=>" not in code:
-            return _parsed_json(render(code, names))
+            return _json_or_text(code, names)
         return await requested(code, given, self._folder)
 
     async def _send(self, request: httpx.Request) -> tuple[int, httpx.Headers, str]:
@@ -170,17 +170,20 @@ def _filled_body(value: Any, names: Mapping[str, Any]) -> Any:
 
 
 def _text_body(body: str, names: Mapping[str, Any], headers: Mapping[str, str]) -> Any:
-    """A text body. If it is to be JSON, values are escaped where it needs that: not those that `dump` has quoted."""
     if any(name.lower() == "content-type" and "json" in value for name, value in headers.items()):
-        try:
-            return _filled_body(json.loads(body), names)
-        except (ValueError, RecursionError):
-            escaped = {
-                key: compact_json(value)[1:-1] if isinstance(value, str) else value for key, value in names.items()
-            }
-            bodies = (_parsed_json(render(body, values)) for values in (names, escaped))
-            return next((parsed for parsed in bodies if not isinstance(parsed, str)), render(body, names))
+        return _json_or_text(body, names)
     return render(body, names)
+
+
+def _json_or_text(template: str, names: Mapping[str, Any]) -> Any:
+    """A template, rendered and parsed if it is one of JSON. Values are escaped where it needs that: not those that
+    `dump` has quoted."""
+    try:
+        return _filled_body(json.loads(template), names)
+    except (ValueError, RecursionError):
+        escaped = {key: compact_json(value)[1:-1] if isinstance(value, str) else value for key, value in names.items()}
+        bodies = (_parsed_json(render(template, values)) for values in (names, escaped))
+        return next((parsed for parsed in bodies if not isinstance(parsed, str)), render(template, names))
 
 
 def _parsed_json(text: str) -> Any:
