@@ -82,6 +82,7 @@ def json_or_error(text: bytes) -> Any:
 
 
 def otlp_span(raw: dict[str, Any], service: str | None) -> WireSpan:
+    """A span from OTLP's JSON, with keys in either case. Raises ValueError without the id of a trace."""
     faults: list[str] = []
     status = raw.get("status")
     status = status if isinstance(status, dict) else {}

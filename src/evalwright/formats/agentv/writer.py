@@ -29,6 +29,7 @@ _OF_CASE = {"target": "target", "timeout_seconds": "timeout_seconds", "pass_thre
 
 
 def write_agentv(suite: Suite, folder: Path, output: OutputFolder) -> Written:
+    """Write the suite as `EVAL.yaml` and, if it has systems, `targets.yaml`; what they cannot say is in the losses."""
     writing = _Writing(suite, folder)
     file = output.text(folder / SUITE)
     file.write(yaml.schema_line("agentv") + yaml.dump(writing.head()))

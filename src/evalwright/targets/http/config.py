@@ -66,6 +66,7 @@ def unread_entries(config: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
 
 
 def endpoint_mistakes(endpoint: Any) -> Iterator[tuple[str, str]]:
+    """What is wrong with an address: the key, and a message without the address's secrets."""
     if not isinstance(endpoint, str) or not endpoint:
         yield "endpoint", f"'endpoint' must be a URL, found {as_written(endpoint, nothing='nothing')}"
         return

@@ -25,6 +25,8 @@ _FILTERED = "Content filtered by provider"
 
 
 class Chat:
+    """Calls a model with a chat interface."""
+
     def __init__(self, provider: Provider, folder: str) -> None:
         self._provider, self._folder = provider, folder
 

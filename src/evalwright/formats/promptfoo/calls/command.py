@@ -19,6 +19,11 @@ _TAIL = 2000
 
 
 class Command:
+    """`exec:`: starts a command for each call; its last arguments are the prompt, the options and the context.
+
+    Raises InputError for words that name no command.
+    """
+
     def __init__(self, provider: Provider, folder: str) -> None:
         try:
             self._words = shlex.split(called_of(provider).removeprefix("exec:"))

@@ -35,6 +35,8 @@ _JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
 
 
 class HttpProvider:
+    """Sends an HTTP request for each call, in which templates stand for the prompt and the variables."""
+
     def __init__(self, provider: Provider, folder: str) -> None:
         self._config: dict[str, Any] = provider.get("config", {})
         self._url = str(self._config.get("url") or called_of(provider))

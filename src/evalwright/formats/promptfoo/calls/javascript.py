@@ -17,6 +17,8 @@ __all__ = ["JavaScriptFile"]
 
 
 class JavaScriptFile:
+    """Calls the provider that a file for Node exports."""
+
     def __init__(self, provider: Provider, folder: str) -> None:
         self._folder = folder
         self._file, self._name = split_function(called_of(provider).removeprefix("javascript:"))

@@ -22,6 +22,8 @@ _DEFAULT = "call_api"
 
 
 class PythonFile:
+    """Calls a function in a Python file, by default `call_api`. Raises InputError if it cannot be loaded."""
+
     def __init__(self, provider: Provider, folder: str) -> None:
         path, name = split_function(called_of(provider).removeprefix("python:"))
         name = _DEFAULT if name in ("", "default") else name
