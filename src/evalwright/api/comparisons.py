@@ -76,8 +76,8 @@ class Comparison:
         for difference in self.differences:
             if difference.variant == variant:
                 return difference
-        known = [difference.variant for difference in self.differences]
-        raise KeyError(f"no variant {variant!r}{did_you_mean(variant, known)} (there are: {', '.join(known)})")
+        variants = [difference.variant for difference in self.differences]
+        raise KeyError(f"no variant {variant!r}{did_you_mean(variant, variants)} (there are: {', '.join(variants)})")
 
     def __str__(self) -> str:
         warnings = (f"  warning: {line}" for line in self.warnings)
@@ -115,8 +115,8 @@ def within(report: ComparisonReport, name: str) -> Comparison:
 
 def adjusted(deltas: Sequence[VariantDelta]) -> Iterator[Difference]:
     """The differences of one comparison, with p-values adjusted for their number."""
-    known = [delta.p_value for delta in deltas if delta.p_value is not None]
-    adjusted = iter(adjust_p_values(known)["holm_adjusted"])
+    p_values = [delta.p_value for delta in deltas if delta.p_value is not None]
+    adjusted = iter(adjust_p_values(p_values)["holm_adjusted"])
     for delta in deltas:
         yield Difference(
             delta.variant,

@@ -197,11 +197,11 @@ def _guards(guards: Mapping[str, str], runs: TwoRuns) -> tuple[Guard, ...]:
 
 def _adjusted_p_values(ps: Sequence[float | None], correction: str) -> list[float | None]:
     """p-values adjusted for the number of variants; those that are None stay None."""
-    known = [p for p in ps if p is not None]
+    p_values = [p for p in ps if p is not None]
     if correction != "none":
-        known = [float(p) for p in adjust_p_values(known)[_ADJUSTED[correction]]]
-    rest = iter(known)
-    return [None if p is None else next(rest) for p in ps]
+        p_values = [float(p) for p in adjust_p_values(p_values)[_ADJUSTED[correction]]]
+    in_order = iter(p_values)
+    return [None if p is None else next(in_order) for p in ps]
 
 
 def _variant(names: tuple[str, str], part: Record, p: float | None) -> VariantDecision:

@@ -126,12 +126,12 @@ def paired_variants(
     problems = [
         refused(
             "variant",
-            f"no variant {name!r} {when}{did_you_mean(name, known)}"
-            f" (there are: {', '.join(known)}; a mapping {{'A': 'B'}} pairs two names)",
+            f"no variant {name!r} {when}{did_you_mean(name, variants)}"
+            f" (there are: {', '.join(variants)}; a mapping {{'A': 'B'}} pairs two names)",
         )
         for pair in pairs
-        for name, known, when in zip(pair, (before, after), ("before", "after"), strict=True)
-        if name not in known
+        for name, variants, when in zip(pair, (before, after), ("before", "after"), strict=True)
+        if name not in variants
     ]
     if not pairs:
         message = f"no variant is in both runs (before: {', '.join(before)}; after: {', '.join(after)})"

@@ -19,9 +19,9 @@ class Passed:
 
     def add(self, function: Callable[..., Any]) -> str:
         """`module:qualname` if any process finds the function there; else a place with `<` in its name."""
-        for known, other in self.objects.items():
+        for other_place, other in self.objects.items():
             if other is function:
-                return known
+                return other_place
         place = _importable(function) or _unnamed_place(function)
         free, number = place, 1
         while free in self.objects:

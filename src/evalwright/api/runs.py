@@ -198,13 +198,13 @@ class Run:
             KeyError: there is none; the message says which id is nearest.
         """
         wanted = self.variants[0] if variant is None and self.variants else variant
-        known: dict[str, None] = {}
+        case_ids: dict[str, None] = {}
         for cell in self._ordered_cells():
-            known[cell.case_id] = None
+            case_ids[cell.case_id] = None
             if case in (cell.case.id, cell.case_id) and (cell.variant, cell.trial) == (wanted, trial):
                 return cell
-        if case not in known:
-            raise KeyError(f"no case {case!r}{did_you_mean(case, known)}")
+        if case not in case_ids:
+            raise KeyError(f"no case {case!r}{did_you_mean(case, case_ids)}")
         if wanted not in self.variants:
             near = did_you_mean(str(wanted), self.variants)
             raise KeyError(f"no variant {wanted!r}{near} (there are: {', '.join(self.variants)})")
@@ -243,8 +243,8 @@ class Run:
             StorageError: the file cannot be written.
         """
         if format not in names("reports"):
-            known = names("reports")
-            message = f"unknown report {format!r}{did_you_mean(format, known)} (known: {', '.join(known)})"
+            formats = names("reports")
+            message = f"unknown report {format!r}{did_you_mean(format, formats)} (known: {', '.join(formats)})"
             raise InputError(refused("format", message))
         summary = self._record()
         reader, plan = self._open_records()

@@ -83,8 +83,8 @@ def load(
     if not isinstance(path, str | os.PathLike):
         raise InputError(refused("path", f"expected a file, found {path!r}"))
     if format is not None and format not in names("formats"):
-        known = names("formats")
-        message = f"unknown format {format!r}{did_you_mean(format, known)} (known: {', '.join(known)})"
+        format_names = names("formats")
+        message = f"unknown format {format!r}{did_you_mean(format, format_names)} (known: {', '.join(format_names)})"
         raise InputError(refused("format", message))
     with masked_problems(variables):
         return load_suite(Path(path), format, variables, options=options)

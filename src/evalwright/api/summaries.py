@@ -137,8 +137,8 @@ class Summary:
         for variant in self._record.variants:
             if variant.name == name:
                 return variant
-        known = [variant.name for variant in self._record.variants]
-        raise KeyError(f"no variant {name!r}{did_you_mean(name, known)} (there are: {', '.join(known)})")
+        variants = [variant.name for variant in self._record.variants]
+        raise KeyError(f"no variant {name!r}{did_you_mean(name, variants)} (there are: {', '.join(variants)})")
 
     def _only(self) -> VariantSummary:
         if len(self._record.variants) != 1:
@@ -165,5 +165,5 @@ def _rate(variant: VariantSummary) -> Rate:
 
 
 def _sum(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
+    numbers = [value for value in values if value is not None]
+    return sum(numbers) if numbers else None

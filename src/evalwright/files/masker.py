@@ -68,8 +68,8 @@ def looks_secret(name: str) -> bool:
 
 def is_secret(name: str, value: str) -> bool:
     """Whether an environment variable contains a secret, judged by its name, or by a credential in an address in it."""
-    named = looks_secret(name) and not _HARMLESS_VALUES.fullmatch(value)
-    return named or any(in_address(value))
+    has_secret_name = looks_secret(name) and not _HARMLESS_VALUES.fullmatch(value)
+    return has_secret_name or any(in_address(value))
 
 
 def may_be_secret(value: str) -> bool:

@@ -90,14 +90,14 @@ class Batches:
 
     async def ask(self, key: str, api: BatchApi, body: Mapping[str, Any]) -> dict[str, Any]:
         """The provider's reply to a question. Raises CallFailed."""
-        known = self._noted_batch(key)
+        noted = self._noted_batch(key)
         # what failed in an earlier batch is asked again
-        if known is None or (known[1] is not None and known[1] >= 400):
+        if noted is None or (noted[1] is not None and noted[1] >= 400):
             answer = await self._next_batch(key, api, body)
-        elif known[1] is None:
-            answer = await self._reply_in_batch(key, api, known[0])
+        elif noted[1] is None:
+            answer = await self._reply_in_batch(key, api, noted[0])
         else:
-            answer = BatchAnswer(key, known[1], msgspec.json.decode(known[2]))
+            answer = BatchAnswer(key, noted[1], msgspec.json.decode(noted[2]))
         if answer.status >= 400:
             raise _refusal_error(answer)
         return answer.body

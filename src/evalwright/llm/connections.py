@@ -64,8 +64,8 @@ def bounded(client_class: Any) -> Any:
             **transport,
         )
     except (OSError, ValueError) as error:
-        named = "*_PROXY, SSL_CERT_FILE or SSL_CERT_DIR of the environment cannot be used"
-        raise CallFailed("adapter_error", f"{named}: {error}") from error
+        problem = "*_PROXY, SSL_CERT_FILE or SSL_CERT_DIR of the environment cannot be used"
+        raise CallFailed("adapter_error", f"{problem}: {error}") from error
 
 
 async def _bound(response: Any) -> None:

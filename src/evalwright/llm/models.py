@@ -118,9 +118,9 @@ class LiveModels:
         # Only judges' replies are cached: each trial of a system under test must be a new answer.
         cache = self._cache_for(route) if purpose == "judge" else None
         key = key_of(request, at=route.base_url or route.interface)
-        known = None if cache is None else cache.find(key, ChatReply)
-        if known is not None:
-            return known
+        cached = None if cache is None else cache.find(key, ChatReply)
+        if cached is not None:
+            return cached
         if self._choices.batch is not None and purpose == "judge":
             reply = await self._in_batch(key, request, route, self._choices.batch)
         else:

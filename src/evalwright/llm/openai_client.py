@@ -142,9 +142,9 @@ def request_body(model: str, request: ChatRequest, fit: Fit) -> dict[str, Any]:
         tools = [{"type": "function", "function": tool} for tool in request.tools]
         body["tools"] = [*request.extra.get("tools", ()), *tools]
     if request.tool_choice:
-        named = request.tool_choice not in ("auto", "none", "required")
+        names_tool = request.tool_choice not in ("auto", "none", "required")
         body["tool_choice"] = (
-            {"type": "function", "function": {"name": request.tool_choice}} if named else request.tool_choice
+            {"type": "function", "function": {"name": request.tool_choice}} if names_tool else request.tool_choice
         )
     return body
 

@@ -183,8 +183,8 @@ def _message(message: TraceMessage) -> str:
 
 def recorded_metrics(trace: Trace) -> dict[str, Any] | None:
     """The tokens, times and costs that are known; None if there are none."""
-    known = msgspec.to_builtins(trace.metrics)
-    return {key: value for key, value in known.items() if value not in (None, {})} or None
+    metrics = msgspec.to_builtins(trace.metrics)
+    return {key: value for key, value in metrics.items() if value not in (None, {})} or None
 
 
 def _tools(trace: Trace, paint: Paint, limit: int | None) -> Iterator[str]:
@@ -266,9 +266,9 @@ def _judge_call(number: int, call: Any, paint: Paint) -> list[str]:
     inset = f"{_INDENT}    "
     if not is_judge_call(call):
         return [f"{_INDENT}  {paint(f'call {number}', 'dim')} {block(_text(call), inset, None)}"]
-    known = {key: call[key] for key in ("usage", "cost_usd", "latency_ms", "cached") if call.get(key)}
+    usage = {key: call[key] for key in ("usage", "cost_usd", "latency_ms", "cached") if call.get(key)}
     lines = [
-        f"{_INDENT}  {paint(f'call {number}', 'dim')} {one_line(str(call.get('model')), 60)} {_text(known or None)}"
+        f"{_INDENT}  {paint(f'call {number}', 'dim')} {one_line(str(call.get('model')), 60)} {_text(usage or None)}"
     ]
     for message in call.get("messages") or ():
         fields = {key: value for key, value in message.items() if key not in ("role", "content")}

@@ -176,10 +176,10 @@ def _comparison(comparison: ComparisonReport) -> list[str]:
 
 def _notes(decisions: Sequence[tuple[str, Decision]], deltas: Sequence[VariantDelta]) -> list[str]:
     """Below a table of differences: what they hold for, errors with what they could change, and warnings."""
-    named = len(decisions) > 1
+    several = len(decisions) > 1
     lines = [f"- {note}"] if (note := numbers.family_note(deltas)) else []
     lines += [
-        f"- {f'{code(name, 40)} ' if named else ''}{note_text(line)}"
+        f"- {f'{code(name, 40)} ' if several else ''}{note_text(line)}"
         for name, decision in decisions
         for line in notes_of(decision)
     ]

@@ -50,9 +50,9 @@ class ReasonGroup:
     @property
     def cases(self) -> list[tuple[GroupedCase, int]]:
         """The first cases and the number of their trials that have this reason."""
-        known = sorted(self._cases.items())
+        in_order = sorted(self._cases.items())
         # "and 1 more" takes the room of a name and says less
-        return known if len(known) == _SHOWN_CASES + 1 else known[:_SHOWN_CASES]
+        return in_order if len(in_order) == _SHOWN_CASES + 1 else in_order[:_SHOWN_CASES]
 
     @property
     def rest(self) -> str:

@@ -98,11 +98,11 @@ def mark_judges(reader: RunReader, plan: Plan, summary: RunSummary) -> Calibrati
     except InputError as error:  # no reason to lose the run's numbers
         reader.damage.append(MendedDamage(error))
         report = None
-    known = {evaluator.evaluator: evaluator for evaluator in report.evaluators} if report else {}
+    calibrations = {evaluator.evaluator: evaluator for evaluator in report.evaluators} if report else {}
     judges = {spec.name for spec in plan.evaluators if is_judge(spec)}
     for rollup in summary.by_evaluator:
-        if rollup.evaluator in known:
-            rollup.calibration = known[rollup.evaluator]
+        if rollup.evaluator in calibrations:
+            rollup.calibration = calibrations[rollup.evaluator]
         elif rollup.evaluator in judges:
             rollup.calibration = JudgeCalibration(rollup.evaluator)
     return report
@@ -110,8 +110,8 @@ def mark_judges(reader: RunReader, plan: Plan, summary: RunSummary) -> Calibrati
 
 def _report(reader: RunReader, plan: Plan) -> CalibrationReport | None:
     labels = stored_labels(reader)
-    named = {label.evaluator for label in labels}
-    specs = [spec for spec in plan.evaluators if spec.name in named]
+    labelled = {label.evaluator for label in labels}
+    specs = [spec for spec in plan.evaluators if spec.name in labelled]
     if not specs:
         return None
     answers = judged_answers(reader, [spec.name for spec in specs])

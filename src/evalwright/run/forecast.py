@@ -107,8 +107,8 @@ class _Sum:
 def _model_of(variant: Variant) -> str | None:
     """The model of a variant; None for another kind of system, whose cost is unknown."""
     model = variant.config.get("model")
-    named = isinstance(model, str) and target_calls_models(variant.adapter)
-    return str(model) if named else None
+    is_model = isinstance(model, str) and target_calls_models(variant.adapter)
+    return str(model) if is_model else None
 
 
 def _system_tokens(variant: Variant, case: Case) -> int:

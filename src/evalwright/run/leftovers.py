@@ -38,8 +38,8 @@ async def judge_leftovers(
     with _masked_cases(writer):
         for number, trace in traces.items():
             await asyncio.sleep(0)  # signals and limits rely on a loop that turns, also if no evaluator waits
-            known = list(rows.get(attempt_key(trace), {}).values())
-            await pipeline.judge_stored(trace, known, finished=number in beside)
+            results = list(rows.get(attempt_key(trace), {}).values())
+            await pipeline.judge_stored(trace, results, finished=number in beside)
 
 
 @contextmanager

@@ -47,13 +47,13 @@ class DockerSnapshots(Snapshots):
 
     def prepare(self, case: Case, trial: int) -> CopiedWorkspace:
         copied = super().prepare(case, trial)
-        named = copied.path.with_name(f"{copied.path.parent.name}-{copied.path.name}")
-        copied.path.rename(named)
-        options = ("type=none", "o=bind", f"device={named}")
+        volume = copied.path.with_name(f"{copied.path.parent.name}-{copied.path.name}")
+        copied.path.rename(volume)
+        options = ("type=none", "o=bind", f"device={volume}")
         words = [word for option in options for word in ("--opt", option)]
-        tie(removed_by("volume", "rm", "--force", named.name))
-        _docker("volume", "create", "--driver", "local", *words, "--label", "evalwright", named.name)
-        return _Volume(self, named)
+        tie(removed_by("volume", "rm", "--force", volume.name))
+        _docker("volume", "create", "--driver", "local", *words, "--label", "evalwright", volume.name)
+        return _Volume(self, volume)
 
 
 class _Volume(CopiedWorkspace):
@@ -66,8 +66,8 @@ class _Volume(CopiedWorkspace):
 
 def removed_by(*words: str, env: Mapping[str, str] = os.environ) -> str:
     """The tie that removes what a docker command created."""
-    known = {name: value for name, value in env.items() if name in ("PATH", "HOME") or name.startswith("DOCKER_")}
-    return command(["docker", *words], known)
+    variables = {name: value for name, value in env.items() if name in ("PATH", "HOME") or name.startswith("DOCKER_")}
+    return command(["docker", *words], variables)
 
 
 def _docker(*words: str) -> str:

@@ -98,8 +98,8 @@ def commit_of(repo: Path, name: str) -> str:
         except InputError:
             continue
     branches = git(repo, "for-each-ref", "--count=20", "--format=%(refname:short)", "refs/heads").split()
-    known = f" (branches: {', '.join(branches)})" if branches else ""
-    raise InputError(Problem("", f"{str(repo)!r} has no branch, tag or commit {name!r}{known}", key="branch"))
+    choices = f" (branches: {', '.join(branches)})" if branches else ""
+    raise InputError(Problem("", f"{str(repo)!r} has no branch, tag or commit {name!r}{choices}", key="branch"))
 
 
 def check_out(repo: Path, commit: str, into: Path) -> None:

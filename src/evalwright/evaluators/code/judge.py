@@ -160,10 +160,10 @@ def _stream_ends(finished: FinishedCommand) -> str:
 
 
 def _allowed_variables(names: Collection[str]) -> dict[str, str]:
-    known = environment()
-    if missing := [name for name in names if name not in known]:
+    variables = environment()
+    if missing := [name for name in names if name not in variables]:
         raise EvaluatorError(f"'env' names variables that are not set: {', '.join(missing)}", "env_missing")
-    return {name: known[name] for name in (*_ALWAYS, *names) if name in known}
+    return {name: variables[name] for name in (*_ALWAYS, *names) if name in variables}
 
 
 def _read(text: str, lenient: bool) -> Reply:

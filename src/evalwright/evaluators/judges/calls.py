@@ -212,8 +212,9 @@ def failure(
     error: EvaluatorError, detail: Mapping[str, Any], outcomes: Sequence[JudgeOutcome[Any]] = ()
 ) -> EvaluatorError:
     """The error of the whole evaluation, with what is known about it and what it cost nevertheless."""
-    known = {**detail, **(spending(outcomes) if any(outcome.replies for outcome in outcomes) else {}), **error.detail}
-    return EvaluatorError(str(error), error.type, known, cost(outcomes) if outcomes else error.cost_usd)
+    spent = spending(outcomes) if any(outcome.replies for outcome in outcomes) else {}
+    whole = {**detail, **spent, **error.detail}
+    return EvaluatorError(str(error), error.type, whole, cost(outcomes) if outcomes else error.cost_usd)
 
 
 def cost(outcomes: Sequence[JudgeOutcome[Any]]) -> float | None:
@@ -255,8 +256,8 @@ def spending(outcomes: Sequence[JudgeOutcome[Any]]) -> dict[str, Any]:
 
 def _total(counts: Iterable[int | None]) -> int | None:
     """The sum of the known values; None if none is known."""
-    known = [count for count in counts if count is not None]
-    return sum(known) if known else None
+    counted = [count for count in counts if count is not None]
+    return sum(counted) if counted else None
 
 
 def _reply_cost(reply: ChatReply) -> float | None:

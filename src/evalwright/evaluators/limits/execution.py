@@ -71,8 +71,8 @@ def _first(*values: Any) -> float | None:
 
 def _sum(*values: float | None) -> float | None:
     """None if one of them was not reported: the sum of the others would be too low."""
-    known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None
+    measured = [value for value in values if value is not None]
+    return sum(measured) if len(measured) == len(values) else None
 
 
 class ExecutionMetrics(msgspec.Struct, frozen=True):

@@ -73,9 +73,9 @@ class AsciiPrintableOnly(Onlooker, frozen=True):
         offenders = dict.fromkeys(c for c in answer if c not in "\r\n" and not " " <= c <= "~")
         if not offenders:
             return Evaluation(True, 1.0, "every character is printable ASCII")
-        named = ", ".join(f"U+{ord(c):04X}" for c in list(offenders)[:_MOST_OFFENDERS])
+        shown = ", ".join(f"U+{ord(c):04X}" for c in list(offenders)[:_MOST_OFFENDERS])
         more = len(offenders) - _MOST_OFFENDERS
-        return Evaluation(False, 0.0, f"not printable ASCII: {named}" + (f" and {more} more" if more > 0 else ""))
+        return Evaluation(False, 0.0, f"not printable ASCII: {shown}" + (f" and {more} more" if more > 0 else ""))
 
 
 def _evaluation(passed: bool, yes: str, no: str, truth: str) -> Evaluation:

@@ -102,15 +102,15 @@ class ToolCalled(Onlooker, frozen=True):
         return None if problem is None else Evaluation(False, 0.0, problem, self._detail(count))
 
     def _evaluation(self, case: Case, trace: Trace, name: str) -> Evaluation:
-        named = calls = [call for call in trace.tool_calls if call.name == name]
+        of_tool = calls = [call for call in trace.tool_calls if call.name == name]
         expected = None
         if self.args_match:
             expected = self._arguments(case)
-            calls = [call for call in named if matches_subset(expected, call.arguments)]
+            calls = [call for call in of_tool if matches_subset(expected, call.arguments)]
         failed: list[ToolResult] = []
         instead = ""
         if not calls:
-            last = named[-1] if named else None
+            last = of_tool[-1] if of_tool else None
             instead = (
                 called_with(last.name, last.arguments)
                 if last

@@ -73,8 +73,8 @@ def traced_call(raw: dict[str, Any]) -> TracedCall:
     else:
         name, arguments = raw.get("tool", raw.get("name")), raw.get("input", raw.get("args", raw.get("arguments")))
     call_id = raw.get("id")
-    named = call_id if isinstance(call_id, str) else None
-    return TracedCall(str(name or ""), _parsed_arguments(arguments), raw.get("output"), named, _duration(raw))
+    text_id = call_id if isinstance(call_id, str) else None
+    return TracedCall(str(name or ""), _parsed_arguments(arguments), raw.get("output"), text_id, _duration(raw))
 
 
 def _parsed_arguments(arguments: Any) -> Any:

@@ -149,7 +149,7 @@ def _type_check(wanted: Any) -> Check | None:
     if not _are_names(names) or not names or not all(name in _TYPES for name in names):
         return None
     kinds = frozenset(kind for name in names for kind in _TYPES[name])
-    named = ", ".join(map(repr, names))
+    listed = ", ".join(map(repr, names))
 
     def check(value: Any) -> Sequence[PlainError]:
         kind = value.__class__
@@ -157,7 +157,7 @@ def _type_check(wanted: Any) -> Check | None:
             return ()
         if kind not in _PLAIN:
             raise NotPlainJson
-        return (PlainError((), f"{value!r} is not of type {named}"),)
+        return (PlainError((), f"{value!r} is not of type {listed}"),)
 
     return check
 

@@ -72,10 +72,10 @@ class CommandCheck(msgspec.Struct, frozen=True):
         return self._evaluation(finished, detail)
 
     def _environment_of(self, detail: dict[str, Any]) -> dict[str, str]:
-        known = environment()
-        if missing := [name for name in self.env if name not in known]:
+        variables = environment()
+        if missing := [name for name in self.env if name not in variables]:
             raise EvaluatorError(f"'env' names variables that are not set: {', '.join(missing)}", "env_missing", detail)
-        return {name: known[name] for name in (*_ALWAYS, *self.env) if name in known}
+        return {name: variables[name] for name in (*_ALWAYS, *self.env) if name in variables}
 
     @asynccontextmanager
     async def _folder(self, artifact: Artifact | None, detail: dict[str, Any]) -> AsyncIterator[Path]:

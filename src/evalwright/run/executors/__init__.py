@@ -66,12 +66,12 @@ def folder_sent(plan: Plan, executor: Executor) -> Path | None:
         return None
     if not folder.is_dir():
         raise InputError(Problem(str(suite), f"there is no folder {str(folder)!r}", key="run.executor.working_dir"))
-    named = [*((variant.name, variant.config) for variant in plan.variants if variant.adapter not in CALL_NOTHING)]
+    configs = [*((variant.name, variant.config) for variant in plan.variants if variant.adapter not in CALL_NOTHING)]
     if plan.workspace is not None:
-        named.append(("workspace", plan.workspace.config))
+        configs.append(("workspace", plan.workspace.config))
     problems = [
         Problem(str(suite), message, key=f"{name}.{key}")
-        for name, config in named
+        for name, config in configs
         for key, message in named_outside(config, folder)
     ]
     if problems:
