@@ -80,8 +80,8 @@ class _Reader:
             for plain in messages_in_parts(message, self.conversation.lost):
                 self.read(plain, at)
             return
-        said = [key for key, value in message.items() if value not in (None, [], {}, "")]
-        self.conversation.lost.lose_keys(said, _READ_KEYS, "messages")
+        filled = [key for key, value in message.items() if value not in (None, [], {}, "")]
+        self.conversation.lost.lose_keys(filled, _READ_KEYS, "messages")
         match message.get("role"):
             case "system" | "developer":
                 self._add_text("system", self._text(message, at))
