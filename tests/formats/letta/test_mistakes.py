@@ -89,6 +89,12 @@ def test_a_key_that_isolates_is_refused(project, old, new):
         ("kind: tool, function: contains", "kind: oracle", "graders.right.kind"),
         ("kind: tool, function: contains", "kind: model_judge", "graders.right.prompt"),
         ("metric_key: right", "metric_key: wrong", "gate.metric_key"),
+        ("kind: simple, metric_key: right", "kind: simple", "gate.metric_key"),
+        (
+            "{kind: simple, metric_key: right, op: gte, value: 0.5}",
+            "{kind: logical, operator: or, conditions: [{aggregation: min, op: gte, value: 0.5}]}",
+            "gate.conditions[0].metric_key",
+        ),
         ("op: gte", "op: above", "gate.op"),
         ("value: 0.5", "value: high", "gate.value"),
         ("gate: {kind: simple, metric_key: right, op: gte, value: 0.5}", "reward: {kind: metric}", "reward.metric_key"),

@@ -160,7 +160,7 @@ class _Reading:
     def _simple(self, raw: Mapping[str, Any], place: Place, *, nested: bool) -> dict[str, Any]:
         gate = {
             "kind": "simple",
-            "metric_key": self._metric(raw, place),
+            "metric_key": self._metric(raw, place, named=nested or "kind" in raw),
             "aggregation": self._choice(raw, place, "aggregation", AGGREGATIONS, None if nested else "avg_score"),
             **self._comparison(raw, place),
         }
@@ -179,19 +179,18 @@ class _Reading:
         if not isinstance(raw, Mapping) or not raw:
             self._mistake(place, "weights: expected a mapping from graders to weights, with at least one")
             return {}
-        weights = {}
+        weights = {str(key): finite_number_in(value) for key, value in raw.items()}
         for key, value in raw.items():
             if key not in self._metrics:
                 self._report_unknown((*place, str(key)), key)
-            weight = finite_number_in(value)
+            weight = weights[str(key)]
             if weight is None or weight < 0:
                 self._mistake(
                     (*place, str(key)), f"weights: expected a number that is not negative, found {as_written(value)}"
                 )
-            weights[str(key)] = weight or 0.0
-        if not any(weights.values()):
+        if all(weight == 0 for weight in weights.values()):
             self._mistake(place, "weights: at least one must be more than 0")
-        return weights
+        return {key: weight or 0.0 for key, weight in weights.items()}
 
     def _logical(self, raw: Mapping[str, Any], place: Place) -> dict[str, Any]:
         conditions = raw.get("conditions")
@@ -222,18 +221,22 @@ class _Reading:
             pass_op, pass_value = "gte", 1.0
         return {
             "kind": "legacy",
-            "metric_key": self._metric(raw, place),
+            "metric_key": self._metric(raw, place, named=False),
             "aggregation": aggregation,
             **comparison,
             "pass_op": pass_op,
             "pass_value": pass_value,
         }
 
-    def _metric(self, raw: Mapping[str, Any], place: Place) -> str:
+    def _metric(self, raw: Mapping[str, Any], place: Place, *, named: bool) -> str:
+        """The grader of a condition; the first one if none is named, unless one of several has to be."""
         key = raw.get("metric_key")
-        if key is None and self._metrics:
+        if key is None and self._metrics and (not named or len(self._metrics) == 1):
             return self._metrics[0]
-        if key not in self._metrics:
+        if key is None and self._metrics:
+            expected = f"expected one of {', '.join(self._metrics)}"
+            self._mistake((*place, "metric_key"), f"metric_key: it is missing, {expected}")
+        elif key not in self._metrics:
             self._report_unknown((*place, "metric_key"), key)
         return str(key)
 
