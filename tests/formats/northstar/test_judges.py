@@ -217,7 +217,7 @@ class TestPlans:
 
     def test_every_mistake_of_a_configuration_is_told(self) -> None:
         wrong = [{"name": " "}, {"name": "contains"}, {"name": "a", "type": "x"}, {"name": "b", "temperature": 3}]
-        text = r"(?s)graders\[0\].*more than once.*found 'x'.*temperature"
+        text = r"(?s)graders\[0\].*more than once.*found 'x'.*graders\[3\]\.temperature"
         with pytest.raises(ValueError, match=text):
             suite_from_config({"graders": wrong})
 

@@ -85,21 +85,22 @@ def read_configuration(path: Path) -> Any:
 def configured(configuration: Any, file: str, judge_model: str | None = None) -> list[EvaluatorSpec]:
     """The deterministic plan and the graders of a run configuration. Raises InputError with every problem."""
     problems: list[Problem] = []
-    specs = grader_plan_of("deterministic")
-    names = {spec.name for spec in specs}
+    plan = grader_plan_of("deterministic")
+    names = {spec.name for spec in plan}
+    listed: dict[str, EvaluatorSpec] = {}
     for key, raw in _listed_graders(configuration, file):
         try:
             spec = _spec(raw, judge_model)
             if spec.name in names:
                 raise ValueError(f"name: {spec.name!r} occurs more than once")
             names.add(spec.name)
-            specs.append(spec)
+            listed[key] = spec
         except ValueError as error:
             problems.append(Problem(file, str(error), key=key))
-    problems += list(_unbuildable(specs, file))
+    problems += _unbuildable(listed, file)
     if problems:
         raise InputError(problems, f"Invalid run configuration {file}")
-    return specs
+    return [*plan, *listed.values()]
 
 
 def _listed_graders(configuration: Any, file: str) -> Iterator[tuple[str, Any]]:
@@ -152,12 +153,12 @@ def _spec(raw: Any, judge_model: str | None) -> EvaluatorSpec:
     )
 
 
-def _unbuildable(specs: list[EvaluatorSpec], file: str) -> Iterator[Problem]:
+def _unbuildable(listed: Mapping[str, EvaluatorSpec], file: str) -> Iterator[Problem]:
     from evalwright.evaluators.build import build
 
-    for spec in specs[len(DETERMINISTIC) :]:
+    for key, spec in listed.items():
         try:
             build(spec)
         except InputError as error:
             for problem in error.listed:
-                yield Problem(file, problem.message, key=f"{spec.name}.{problem.key}".rstrip("."))
+                yield Problem(file, problem.message, key=f"{key}.{problem.key}".rstrip("."))
