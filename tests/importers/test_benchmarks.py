@@ -237,6 +237,15 @@ def test_a_trajectory_of_mini_swe_agent_has_its_calls_whatever_its_model_speaks(
         assert (trace["latency_ms"], trace["variant_name"], trace["error"]) == (1000, "lab/m", None)
 
 
+def test_mini_swe_agent_says_which_tokens_were_cached_or_reasoning(tmp_path):
+    details = {"prompt_tokens_details": {"cached_tokens": 40}, "completion_tokens_details": {"reasoning_tokens": 3}}
+    used = {"response": {"usage": {"prompt_tokens": 100, "completion_tokens": 10, **details}}}
+    file = mini(tmp_path / "t.traj.json", [{"role": "assistant", "content": "Looking", "extra": used}])
+    _, (case,) = imported(tmp_path, "mini-swe-agent", file)
+    metrics = case["embedded_trace"]["metrics"]
+    assert (metrics["token_thinking"], metrics["custom"]) == (3, {"cache_read_tokens": 40})
+
+
 @pytest.mark.parametrize(
     ("status", "failure", "stopped"), [("LimitsExceeded", None, "LimitsExceeded"), ("ValueError", "ValueError", None)]
 )
