@@ -72,8 +72,9 @@ class EvaluatorReading:
             case "Contains":
                 return self._contains(arguments)
             case "MaxDuration":
-                # Our limit is exclusive, in whole milliseconds.
-                return {"type": "latency_within", "config": {"max_ms": math.floor(arguments["seconds"] * 1000) + 1}}
+                # Both limits are inclusive; ours is in milliseconds, and 2.3 seconds are not quite 2300 for Python.
+                limit = math.floor(round(arguments["seconds"] * 1000, 6))
+                return {"type": "latency_within", "config": {"max_ms": limit}}
             case "LLMJudge":
                 return self._judge(arguments)
         if arguments["type_name"] == "str":
