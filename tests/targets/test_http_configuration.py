@@ -69,6 +69,19 @@ def test_each_mistake_is_named_by_its_key(change, key):
 
 
 @pytest.mark.parametrize(
+    ("endpoint", "shown"),
+    [
+        ("http://AcmeCorp.example/v1?key=1", "http://AcmeCorp.example/v1"),  # a value of this spelling may be masked
+        ("http://me:pass@AcmeCorp.example#x", "http://AcmeCorp.example"),
+        ("http://me:half/of@a.example/", "http://me:half/of@a.example/"),  # as a whole, it is masked in turn
+    ],
+)
+def test_a_refused_address_is_shown_as_it_was_written(endpoint, shown):
+    message = refused(**{**MAPPED, "endpoint": endpoint})["endpoint"]
+    assert message.endswith(f", found {shown}")
+
+
+@pytest.mark.parametrize(
     "endpoint",
     [
         "https://example.com/x",

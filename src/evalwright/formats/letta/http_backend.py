@@ -51,7 +51,7 @@ class HttpBackend:
 
     def _with_address(self, error: TargetError) -> TargetError:
         """The error, with the called address but without any secrets in it."""
-        return TargetError(f"POST {place_of(httpx.URL(self._url))}: {error}", error.type)
+        return TargetError(f"POST {place_of(self._url)}: {error}", error.type)
 
 
 def _answer_in(body: Any, context: Context) -> Any:

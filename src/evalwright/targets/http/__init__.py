@@ -73,6 +73,7 @@ class Http:
         self._event_paths = event_paths(config) if self._stream_format else {}
         self._method: str = config.get("method", "POST").upper()
         self._url = httpx.URL(config["endpoint"]).copy_merge_params(config.get("query_params") or {})
+        self._place = place_of(config["endpoint"])
         self._headers = httpx.Headers(_HEADERS)
         self._headers.update(config.get("headers") or {})
         self._cap: int = config.get("max_response_bytes", _CAP)
@@ -104,7 +105,7 @@ class Http:
                 await response.aclose()
         except TargetError as error:
             # Servers quote headers and addresses in their errors, and our keys with them.
-            message = self._masker.mask_text(f"{self._method} {place_of(self._url)}: {error}")
+            message = self._masker.mask_text(f"{self._method} {self._place}: {error}")
             raise TargetError(message, error.type, status=error.status, retry_after=error.retry_after) from None
 
     async def close(self) -> None:

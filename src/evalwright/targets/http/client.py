@@ -45,7 +45,7 @@ async def _refuse_redirect(response: httpx.Response) -> None:
 
 def _location(response: httpx.Response) -> str:
     try:
-        return shortened(place_of(response.url.join(response.headers["location"])))
+        return shortened(place_of(str(response.url.join(response.headers["location"]))))
     except (httpx.InvalidURL, ValueError):
         return "an invalid URL"
 

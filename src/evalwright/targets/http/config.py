@@ -21,6 +21,7 @@ __all__ = ["HTTP_KEYS", "endpoint_mistakes", "header_mistakes", "mistakes", "pla
 _WORD = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t\x20-\x7e]*")
 _HOST = re.compile(rb"[\w.-]+|[0-9A-Fa-f:.]+(%[\w.-]+)?")
+_URL = re.compile(r"((?:[^:/?#]+:)?(?://)?)([^/?#]*@)?([^?#]*)")
 _TEXTS = ("request_template", "stream_event_field", "stream_done_field", "stream_tool_call_field")
 _SWITCHES = ("stream", "strip_think")
 _MAPPINGS = ("body", "query_params", "response_mapping", "stream_event_mapping")
@@ -31,11 +32,13 @@ HTTP_KEYS = (
 """The keys that the target reads."""
 
 
-def place_of(url: httpx.URL) -> str:
-    """A URL as messages show it: without its user, password and query, which may contain secrets."""
-    port = "" if url.port is None else f":{url.port}"
-    host = f"[{url.host}]" if ":" in url.host else url.host
-    return f"{url.scheme}://{host}{port}{url.path}"
+def place_of(url: str) -> str:
+    """A URL as messages show it: without its user, password and query, which may contain secrets.
+
+    The rest is as it was written: a secret in it is masked by value, which a host in lower case would not match.
+    """
+    parts = _URL.match(url)
+    return f"{parts[1]}{parts[3]}" if parts else ""
 
 
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
@@ -73,15 +76,16 @@ def endpoint_mistakes(endpoint: Any) -> Iterator[tuple[str, str]]:
     try:
         url = httpx.URL(endpoint)
     except (httpx.InvalidURL, ValueError) as error:
-        yield "endpoint", f"'endpoint' is not a URL: {error}"
+        reason = str(error).partition(":")[0]  # what follows is a part of it, which may be one of a secret
+        yield "endpoint", f"'endpoint' is not a URL ({reason}), found {place_of(endpoint)}"
         return
     if not url.host:
-        yield "endpoint", f"'endpoint' must be a URL with a host, https://..., found {place_of(url)!r}"
+        yield "endpoint", f"'endpoint' must be a URL with a host, https://..., found {place_of(endpoint)!r}"
     elif not _HOST.fullmatch(url.raw_host) or (url.port or 0) > 65535:
-        yield "endpoint", f"'endpoint' must name a host, and a port up to 65535 if any, found {place_of(url)}"
+        yield "endpoint", f"'endpoint' must name a host, and a port up to 65535 if any, found {place_of(endpoint)}"
     # Keys and answers would cross the network in the clear.
     elif url.scheme != "https" and not (url.scheme == "http" and _is_local(url.host)):
-        yield "endpoint", f"'endpoint' must be https, or http to localhost, 127.* or [::1], found {place_of(url)}"
+        yield "endpoint", f"'endpoint' must be https, or http to localhost, 127.* or [::1], found {place_of(endpoint)}"
 
 
 def _is_local(host: str) -> bool:
