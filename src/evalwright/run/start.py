@@ -157,8 +157,10 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
     if options.out is not None:
         plan.store = Plugin("local_files", {"path": str(options.out)})
     state = _state(options, plan)
-    with Session(models=partial(live_models, plan, options.models, masker, state), environment=suite.environment):
+    models = partial(live_models, plan, options.models, masker, state)
+    with Session(models=models, environment=suite.environment) as here:
         hide(suite.secrets)
+        here.import_paths(plan.import_paths)  # judges are checked before the systems, which would add their folders
         if options.target is not None:
             targets_of(plan)  # a mistake in what the command line names is reported before there is a run folder
         files = documents(suite, masker)
