@@ -69,7 +69,7 @@ def lint(paths: tuple[Path, ...], dialect: str | None, variables: dict[str, str]
 def _cases_of(
     paths: tuple[Path, ...], dialect: str | None, variables: dict[str, str], options: dict[str, Any]
 ) -> Iterable[tuple[Path, Iterable[EvalCase | Case]]]:
-    from evalwright.cli.screen import print_skipped
+    from evalwright.cli.screen import print_skipped, warn
     from evalwright.cli.validate import loaded_to_check
     from evalwright.formats.discovery import suite_files
     from evalwright.session.imports import nothing_imported
@@ -85,6 +85,7 @@ def _cases_of(
     with nothing_imported():
         for file in files.files:
             suite = loaded_to_check(file, dialect, variables, options)[0]
+            warn(suite.warnings)
             used.update(path.resolve() for path in suite.files)
             yield file, suite.cases
     print_skipped(files.skipped, used)

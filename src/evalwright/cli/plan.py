@@ -73,10 +73,11 @@ def command(
     """
     import msgspec
 
-    from evalwright.cli.screen import print_out, write_plot
+    from evalwright.cli.screen import print_out, warn, write_plot
     from evalwright.decisions.planning import Aim
     from evalwright.formats.loading import load_suite
     from evalwright.reports.planning import planning_lines
+    from evalwright.session.imports import nothing_imported
 
     if second is not None:
         if len(runs) != 1:
@@ -93,10 +94,12 @@ def command(
         rate = None if at_least is None else _rate(at_least)
     with mistakes:
         numbers = _trials(trials)
-    with mistakes:
-        suite = load_suite(path, dialect, variables, to_run=False)
-    mistakes.refuse()
-    planned_suite = _planned_suite(path.name, suite, runs, numbers, Aim(difference, loss, alpha, power), rate)
+    with nothing_imported():
+        with mistakes:
+            suite = load_suite(path, dialect, variables, to_run=False)
+        mistakes.refuse()
+        warn(suite.warnings)
+        planned_suite = _planned_suite(path.name, suite, runs, numbers, Aim(difference, loss, alpha, power), rate)
     if as_json:
         print_out([msgspec.json.encode(planned_suite).decode()])
     else:

@@ -166,9 +166,11 @@ def places_here() -> list[Path]:
 def _place_of_runs(suite: Path) -> Path | None:
     """Where the runs of a suite are; None if it cannot be read, or they are on a server."""
     from evalwright.formats.loading import load_suite
+    from evalwright.session.imports import nothing_imported
 
     try:
-        read = load_suite(suite, to_run=False)
+        with nothing_imported():
+            read = load_suite(suite, to_run=False)
     except EvalwrightError:
         return None
     path = read.store.config.get("path") if read.store.type == "sqlite" else read.out

@@ -114,3 +114,22 @@ def test_functions_in_a_configuration_are_refused_by_their_place(tmp_path):
     path.write_text(f"module.exports = {{prompts: ['{{{{q}}}}'], providers: ['echo'], tests: [{test}]}};\n")
     with pytest.raises(InputError, match=r"tests\[0\]\.options\.transform is a function: put it into a file"):
         load_suite(path)
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [("plan promptfooconfig.yaml --detect 3pp", 1), ("list runs", 0), ("dataset lint promptfooconfig.yaml", 0)],
+)
+def test_commands_that_only_read_a_suite_make_no_tests(tmp_path, capsys, monkeypatch, command, code):
+    from evalwright.cli import main
+    from formats.promptfoo.runs import write
+
+    makes_tests = "open('executed', 'w').close()\ndef tests(*_): return []\n"
+    written = {"vars": {"q": "x"}, "assert": [{"type": "contains", "value": "x"}]}
+    write(tmp_path, {**ECHO, "tests": [written, "file://gen.py:tests"]}, **{"gen.py": makes_tests})
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main(command.split())
+    assert (ended.value.code, (tmp_path / "executed").exists()) == (code, False)
+    if command != "list runs":
+        assert "gen.py was not executed" in capsys.readouterr().err
