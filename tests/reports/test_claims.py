@@ -106,3 +106,12 @@ def test_what_to_do_about_errors_that_leave_nothing_judged_is_said() -> None:
     assert decision_lines(decided("e", "e"), Paint())[-1] == (
         "next: trials with errors again: evalwright retry RUN, 20 of the system"
     )
+
+
+def test_errors_that_could_turn_an_open_comparison_come_before_more_cases() -> None:
+    """Two of nine cases fail; with the tenth, whose trial has no verdict, a loss of 17 points would be shown."""
+    erred = decided("1111111111", "1111111e00", margin=0.17)
+    assert (erred.verdict, erred.reasons) == ("undecided", ["data"])
+    assert not erred.errors.same_verdict
+    text = " ".join(" ".join(decision_lines(erred, Paint())).split())
+    assert "next: trials with errors again: evalwright retry RUN, 10 of the system; if that leaves it" in text

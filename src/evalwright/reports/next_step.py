@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evalwright.errors import money
-from evalwright.model.decision import ALL_LOOKED_AT, BETTING, PARTIAL, UNREAD, Decision, ErrorPart
+from evalwright.model.decision import ALL_LOOKED_AT, BETTING, PARTIAL, UNREAD, Decision, ErrorPart, NextPart
 from evalwright.reports.decision_words import bare
 
 __all__ = ["next_step"]
@@ -14,9 +14,15 @@ def next_step(decision: Decision) -> str | None:
     undecided = decision.verdict == "undecided"
     if undecided and PARTIAL in decision.errors.missing:
         return "the cells that were not run: evalwright resume RUN"
-    needed = decision.next
-    if needed is None:
+    if decision.next is None:
         return _other_step(decision) if undecided else None
+    cases = _more_cases(decision, decision.next)
+    if decision.errors.same_verdict:
+        return cases
+    return f"{_errors_again(decision.errors)}; if that leaves it open, {cases}"
+
+
+def _more_cases(decision: Decision, needed: NextPart) -> str:
     trials = f" × {needed.trials}" if needed.trials > 1 else ""
     cost = "" if needed.cost_usd is None else f", {money(needed.cost_usd)} more"
     difference = bare(decision.difference, decision.metric)
@@ -25,7 +31,7 @@ def next_step(decision: Decision) -> str | None:
 
 def _other_step(decision: Decision) -> str:
     """What to do if no number of cases like these would decide."""
-    errors = f"trials with errors again: {_again(decision.errors)}"
+    errors = _errors_again(decision.errors)
     if not decision.n:
         only_errors = "errors" in decision.errors.missing
         return errors if only_errors else "run the same cases on both sides, until both have verdicts"
@@ -45,9 +51,9 @@ def _other_step(decision: Decision) -> str:
     return "no number of cases would show it if the difference stays: it is as good as the limit"
 
 
-def _again(errors: ErrorPart) -> str:
+def _errors_again(errors: ErrorPart) -> str:
     """The commands that give these trials a verdict."""
     target, evaluator = errors.a.target + errors.b.target, errors.a.evaluator + errors.b.evaluator
     parts = [f"evalwright retry RUN, {target:,} of the system"] if target else []
     parts += [f"evalwright re-evaluate RUN, {evaluator:,} of evaluators"] if evaluator else []
-    return "; ".join(parts)
+    return f"trials with errors again: {'; '.join(parts)}"
