@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from evalwright.formats.promptfoo.providers import Provider, called_of, provider_kind
 from evalwright.model.chat import ChatRequest
@@ -47,18 +48,21 @@ class ProviderReply(NamedTuple):
     """Why there is no output."""
 
 
-class Caller(Protocol):
+class Caller(ABC):
     """One provider. Calling it raises TargetError."""
 
+    @abstractmethod
     async def __call__(self, call: ProviderCall) -> ProviderReply: ...
 
     def asks(self) -> Iterator[ChatRequest]:
         """The model calls that it makes, so that a missing key is reported before the run."""
+        return iter(())
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:  # noqa: B027 - most have nothing to close
+        """Called once, after all calls."""
 
 
 def caller_of(provider: Provider, folder: str) -> Caller:
     """The caller for a provider. Raises InputError for a configuration that it cannot use."""
-    made: Caller = resolve(_CALLERS[provider_kind(called_of(provider))])(provider, folder)
-    return made
+    caller: Caller = resolve(_CALLERS[provider_kind(called_of(provider))])(provider, folder)
+    return caller

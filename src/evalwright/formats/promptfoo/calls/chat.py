@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from evalwright.formats.promptfoo.calls import ProviderCall, ProviderReply
+from evalwright.formats.promptfoo.calls import Caller, ProviderCall, ProviderReply
 from evalwright.formats.promptfoo.models import request_of, settings_of
 from evalwright.formats.promptfoo.providers import Provider
 from evalwright.formats.promptfoo.values import as_javascript, compact_json
@@ -24,7 +24,7 @@ _FILTERED = "Content filtered by provider"
 """promptfoo's output of a reply that a filter left without text."""
 
 
-class Chat:
+class Chat(Caller):
     """Calls a model with a chat interface."""
 
     def __init__(self, provider: Provider, folder: str) -> None:
@@ -51,9 +51,6 @@ class Chat:
 
     def asks(self) -> Iterator[ChatRequest]:
         yield request_of(self._provider, "", {}, self._folder)
-
-    async def close(self) -> None:
-        pass
 
 
 def _remarks(reply: ChatReply) -> dict[str, Any]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
 
 from evalwright.errors import InputError, Problem, TargetError
-from evalwright.formats.promptfoo.calls import ProviderCall, ProviderReply
+from evalwright.formats.promptfoo.calls import Caller, ProviderCall, ProviderReply
 from evalwright.formats.promptfoo.providers import Provider, called_of
 from evalwright.formats.promptfoo.values import compact_json
-from evalwright.model.chat import ChatRequest
 from evalwright.processes import run_command
 
 __all__ = ["Command"]
@@ -18,7 +16,7 @@ _TAIL = 2000
 """Characters of stderr in the error of a failed command."""
 
 
-class Command:
+class Command(Caller):
     """`exec:`: starts a command for each call; its last arguments are the prompt, the options and the context.
 
     Raises InputError for words that name no command.
@@ -48,9 +46,3 @@ class Command:
         if finished.stdout.cut:
             raise TargetError(f"the command wrote {finished.stdout.size} bytes, more than are kept of an output")
         return ProviderReply(finished.stdout.kept.decode(errors="replace").strip())
-
-    def asks(self) -> Iterator[ChatRequest]:
-        yield from ()
-
-    async def close(self) -> None:
-        pass

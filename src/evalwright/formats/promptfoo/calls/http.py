@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import aclosing
 from typing import Any
 
 import httpx
 
 from evalwright.errors import TargetError
-from evalwright.formats.promptfoo.calls import ProviderCall, ProviderReply
+from evalwright.formats.promptfoo.calls import Caller, ProviderCall, ProviderReply
 from evalwright.formats.promptfoo.faults import ScriptError, TemplateError
 from evalwright.formats.promptfoo.http_settings import TOOL_NAMES
 from evalwright.formats.promptfoo.providers import Provider, called_of
@@ -21,7 +21,6 @@ from evalwright.formats.promptfoo.templates import render, render_all
 from evalwright.formats.promptfoo.transforms import body_returning, requested, response_of
 from evalwright.formats.promptfoo.values import as_javascript, compact_json, template_text
 from evalwright.llm.failures import retry_after
-from evalwright.model.chat import ChatRequest
 from evalwright.targets.http.body import EXCERPT_BYTES, pieces, shortened
 from evalwright.targets.http.client import new_client
 
@@ -34,7 +33,7 @@ _LINE_ENDS = re.compile(r"[\t\r\n]")
 _JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
 
 
-class HttpProvider:
+class HttpProvider(Caller):
     """Sends an HTTP request for each call, in which templates stand for the prompt and the variables."""
 
     def __init__(self, provider: Provider, folder: str) -> None:
@@ -149,9 +148,6 @@ class HttpProvider:
         if reply is None:
             raise TargetError(f"transformResponse returned nothing; the response: {shortened(text)}", "transform_error")
         return ProviderReply(reply)
-
-    def asks(self) -> Iterator[ChatRequest]:
-        yield from ()
 
     async def close(self) -> None:
         await self._client.aclose()

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from evalwright.errors import TargetError
-from evalwright.formats.promptfoo.calls import ProviderCall, ProviderReply
+from evalwright.formats.promptfoo.calls import Caller, ProviderCall, ProviderReply
 from evalwright.formats.promptfoo.calls.replies import reply_in
 from evalwright.formats.promptfoo.faults import ScriptError
 from evalwright.formats.promptfoo.providers import Provider, called_of
 from evalwright.formats.promptfoo.scripts import provide
 from evalwright.formats.promptfoo.sources import split_function
-from evalwright.model.chat import ChatRequest
 
 __all__ = ["JavaScriptFile"]
 
 
-class JavaScriptFile:
+class JavaScriptFile(Caller):
     """Calls the provider that a file for Node exports."""
 
     def __init__(self, provider: Provider, folder: str) -> None:
@@ -31,9 +28,3 @@ class JavaScriptFile:
             kind = "timeout" if error.type == "timeout" else "provider_error"
             raise TargetError(str(error), kind) from None
         return reply_in(returned)
-
-    def asks(self) -> Iterator[ChatRequest]:
-        yield from ()
-
-    async def close(self) -> None:
-        pass

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from evalwright.errors import InputError, Problem, TargetError
-from evalwright.formats.promptfoo.calls import ProviderCall, ProviderReply
+from evalwright.formats.promptfoo.calls import Caller, ProviderCall, ProviderReply
 from evalwright.formats.promptfoo.calls.replies import reply_in
 from evalwright.formats.promptfoo.faults import ScriptError
 from evalwright.formats.promptfoo.providers import Provider, called_of
 from evalwright.formats.promptfoo.scripts import called, python_function
 from evalwright.formats.promptfoo.sources import split_function
-from evalwright.model.chat import ChatRequest
 from evalwright.targets.threads import Threads
 
 __all__ = ["PythonFile"]
@@ -21,7 +20,7 @@ __all__ = ["PythonFile"]
 _DEFAULT = "call_api"
 
 
-class PythonFile:
+class PythonFile(Caller):
     """Calls a function in a Python file, by default `call_api`. Raises InputError if it cannot be loaded."""
 
     def __init__(self, provider: Provider, folder: str) -> None:
@@ -44,9 +43,6 @@ class PythonFile:
         if not isinstance(returned, Mapping):
             raise TargetError(f"{self._name} gave {type(returned).__name__}, expected a mapping with output or error")
         return reply_in(returned)
-
-    def asks(self) -> Iterator[ChatRequest]:
-        yield from ()
 
     async def close(self) -> None:
         self._threads.close()
