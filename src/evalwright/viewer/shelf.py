@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from evalwright.errors import EvalwrightError, InputError
-from evalwright.files.user_folder import user_folder
 from evalwright.model.damage import missing_results
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.summary import RunSummary
 from evalwright.scoring.verdict import names_needed
 from evalwright.viewer.filters import Filter
+from evalwright.viewer.kept_tables import connection, kept_table
 from evalwright.viewer.labels import LabelFile, LabelOrder, cells_to_label
 from evalwright.viewer.live import LiveRun, Mark
 from evalwright.viewer.records import CellReader, StoredCell
-from evalwright.viewer.schema import TABLES_VERSION
 from evalwright.viewer.search import MessageSearch
 from evalwright.viewer.table import CellRow, CellTable
 from evalwright.viewer.table_build import fill_table
@@ -192,36 +190,19 @@ class OpenRun:
 
     def _make(self) -> None:
         try:
-            self._table = CellTable(
-                self._stored_table() if self.source.size() > _IN_MEMORY else self._built(":memory:")
-            )
+            if self.source.size() > _IN_MEMORY:
+                file = kept_table(self.path, self.stamp, lambda place: self._built(place).close())
+            else:
+                file = self._built(":memory:")
+            self._table = CellTable(file)
         except (EvalwrightError, OSError, sqlite3.Error) as error:
             self.problem = str(error)
         finally:
             self._took = time.monotonic() - self._made
             self._ready.set()
 
-    def _stored_table(self) -> sqlite3.Connection:
-        """The table in the user's cache: the existing one for these records, else a new one."""
-        named = f"{TABLES_VERSION} {Path(self.path).absolute()}".encode("utf-8", "replace")
-        name = hashlib.sha256(named).hexdigest()[:24]
-        folder = user_folder("view")
-        place, making = folder / f"{name}.sqlite", folder / f"{name}.{threading.get_ident()}.new"
-        with suppress(sqlite3.Error):
-            file = _connection(place)
-            if file.execute("SELECT value FROM facts WHERE name = 'stamp'").fetchone() == (self.stamp,):
-                return file
-            file.close()
-        making.unlink(missing_ok=True)
-        try:
-            self._built(str(making)).close()
-            making.replace(place)
-        finally:
-            making.unlink(missing_ok=True)
-        return _connection(place)
-
-    def _built(self, place: str) -> sqlite3.Connection:
-        file = _connection(place)
+    def _built(self, place: str | Path) -> sqlite3.Connection:
+        file = connection(place)
         file.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
         reader, plan = self.source.open()
         with closing(reader):
@@ -237,10 +218,6 @@ class OpenRun:
         """The records of a cell. Raises EvalwrightError."""
         with self._reading:
             return self._cells.records(row)
-
-
-def _connection(place: str | Path) -> sqlite3.Connection:
-    return sqlite3.connect(place, check_same_thread=False)
 
 
 class Shelf:
