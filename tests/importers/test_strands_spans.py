@@ -44,6 +44,22 @@ def test_parts_without_a_type_are_texts_calls_and_results(tmp_path):
     ]
 
 
+def test_reasoning_attachments_and_objects_of_bedrock_are_read(tmp_path):
+    result = {"toolUseId": "c1", "content": [{"json": {"degrees": 20}}]}
+    reply = [{"reasoningContent": {"reasoningText": {"text": "Hm."}}}, {"text": "It is warm"}]
+    talk = [
+        event("gen_ai.user.message", {"content": json.dumps([{"text": "See"}, {"image": {"format": "png"}}])}),
+        event("gen_ai.assistant.message", {"content": json.dumps(CALL)}),
+        event("gen_ai.tool.message", {"content": json.dumps([{"toolResult": result}])}),
+        event("gen_ai.choice", {"message": json.dumps(reply)}),
+    ]
+    trace = trace_of(tmp_path, span(1, "chat", CHAT, events=talk))
+    assert [message["content"] for message in trace["messages"]] == [
+        "See\n[image]", None, {"degrees": 20}, "It is warm",
+    ]  # fmt: skip
+    assert trace["output"]["thinking"] == "Hm."
+
+
 def test_the_span_of_a_tool_has_its_arguments_and_result_in_events(tmp_path):
     trace = trace_of(tmp_path, *SPANS[::2])
     assert [(call["name"], call["arguments"]) for call in trace["tool_calls"]] == [("weather", {"city": "Bonn"})]

@@ -119,7 +119,10 @@ _WRAPPED = {
     "toolResult": "tool_result",
 }
 """Keys of parts that hold a call or a result in place of a type, in the APIs of Gemini and Bedrock."""
-_UNTYPED = ("text", *_WRAPPED)
+_ATTACHED = ("image", "document", "video")
+_REASONING = "reasoningContent"
+_UNTYPED = ("text", _REASONING, *_ATTACHED, *_WRAPPED)
+"""Keys, one of which a part without a type has."""
 
 
 def _parts(message: Message) -> list[dict[str, Any]]:
@@ -152,6 +155,11 @@ def _is_repeated(message: Message) -> bool:
 def _unwrapped(part: dict[str, Any]) -> dict[str, Any]:
     if part.get("thought") is True:  # as Gemini marks them
         return {"type": "thinking", **part}
+    if isinstance(reasoning := part.get(_REASONING), dict):  # of Bedrock
+        text = reasoning.get("reasoningText")
+        return {"type": "thinking", **(text if isinstance(text, dict) else {})}
+    if len(part) == 1 and (attached := next(iter(part))) in _ATTACHED:
+        return {"type": attached}
     wrapped = next(((kind, part[key]) for key, kind in _WRAPPED.items() if isinstance(part.get(key), dict)), None)
     return part if wrapped is None else {**wrapped[1], "type": wrapped[0]}
 
@@ -231,7 +239,9 @@ def _result(part: Message) -> Message:
     if isinstance(value, dict) and value.keys() == {"type", "value"}:  # as Vercel's AI SDK wraps them
         value = value["value"]
     if isinstance(value, list) and value and all(map(_is_part, value)):
-        value = json_content(_text_of_parts(value))
+        value = json_content(_text_of_parts([_unwrapped(part) for part in value]))
+    elif isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict) and value[0].keys() == {"json"}:
+        value = value[0]["json"]  # as Bedrock wraps objects
     if not isinstance(value, str | dict):
         value = msgspec.json.encode(value).decode()
     name = part.get("name")
