@@ -346,3 +346,20 @@ def test_a_label_is_about_the_answer_that_was_shown_whatever_a_retry_does_meanwh
     assert [row.attempt for row in read_labels(run / "labels.csv")[0]] == [1, 2]
     evaluator = calibrate_run(run, run / "labels.csv").evaluators[0]
     assert (evaluator.labels, evaluator.superseded) == (2, 1)
+
+
+def _verdicts(run):
+    with (run / "labels.csv").open(newline="") as file:
+        return [row["verdict"] for row in csv.DictReader(file)]
+
+
+def test_a_label_of_another_window_is_not_replaced_unseen(labelled):
+    run, client = labelled
+    first, second = (page(client, f"/runs/{run.name}/label?evaluator=says&order=suite") for _ in range(2))
+    answered(client, run, first, "pass")
+    text = answered(client, run, second, "fail")
+    assert "labelled in another window" in seen(text)
+    assert "Where is order 0?" in text
+    assert _verdicts(run) == ["pass"]
+    answered(client, run, text, "fail")  # now it is known that there is one
+    assert _verdicts(run) == ["pass", "fail"]

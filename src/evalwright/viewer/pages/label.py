@@ -25,7 +25,7 @@ from evalwright.viewer.table import CellRow
 
 __all__ = ["Labelling", "label_page", "store_label"]
 
-_KEYS = ("evaluator", "order", "seed", "sample", "from", "key", "show", "replaced")
+_KEYS = ("evaluator", "order", "seed", "sample", "from", "key", "show", "replaced", "labelled")
 _MOST = 10_000
 _LONGEST_NOTE = 10_000
 _ENOUGH = 10
@@ -49,6 +49,11 @@ class _State(NamedTuple):
     @property
     def done(self) -> int:
         return sum(_id(row) in self.labels for row in self.rows)
+
+    def label_mark(self, row: CellRow) -> str:
+        """What tells the label of an answer from a later one; empty if it has none."""
+        label = self.labels.get(_id(row))
+        return "" if label is None else f"{label.labelled_at} {label.verdict} {label.score}"
 
 
 def _id(row: CellRow) -> tuple[str, str, int]:
@@ -126,7 +131,7 @@ def _next(state: _State) -> int | None:
 def label_page(run: OpenRun, pairs: Iterable[tuple[str, str]], labelling: Labelling, links: ServerLinks) -> Page:
     """Raises BadQuery, PageNotFound, StillReading."""
     values = single_values(pairs, _KEYS)
-    for name in values.keys() & {"show", "replaced"}:
+    for name in values.keys() & {"show", "replaced", "labelled"}:
         _one_of(name, values[name], ("1",))
     state = _state(run, values, labelling.labeller)
     order = state.order
@@ -146,6 +151,7 @@ def label_page(run: OpenRun, pairs: Iterable[tuple[str, str]], labelling: Labell
         "labels_path": run.source.labels_path(),
         "show": "show" in values,
         "replaced": "replaced" in values,
+        "labelled": "labelled" in values,
         "guidelines": {} if spec is None else spec.config,
         "has_score": spec is not None and bool({"rubric", "scale"} & spec.config.keys()),
         "scores": _scores(run, order.evaluator),
@@ -153,7 +159,8 @@ def label_page(run: OpenRun, pairs: Iterable[tuple[str, str]], labelling: Labell
         "last": next(reversed(state.labels.values()), None),
     }
     if place is not None:
-        context |= _answer(run, state.rows[place], order.evaluator, links)
+        row = state.rows[place]
+        context |= {"label_mark": state.label_mark(row), **_answer(run, row, order.evaluator, links)}
     return Page("label.html", f"Label answers · {run.plan.name} · evalwright", context)
 
 
@@ -240,6 +247,8 @@ def store_label(run: OpenRun, form: Mapping[str, str], labelling: Labelling, lin
     row = state.rows[place]
     if form.get("attempt") != str(row.attempt):  # a retry replaced the answer after it was shown
         return links.label(run.id, **onward, key=row.key, replaced="1")
+    if verdict != "skip" and form.get("label_mark", "") != state.label_mark(row):  # another window gave it one
+        return links.label(run.id, **onward, key=row.key, labelled="1")
     if verdict != "skip":
         label = _label(row, verdict, form, order, labelling.labeller, _scores(run, order.evaluator))
         file.append(_with_stratum(label, run, row) if order.balanced else label)
