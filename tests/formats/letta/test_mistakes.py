@@ -136,6 +136,7 @@ def test_other_formats_refuse_options_of_this_one(project):
         ("name: support", "name: support\nreward: {kind: metric, metric_key: right}", "reward"),
         ("name: support", "name: support\ngrader: {kind: tool, function: exact_match}", "grader"),
         ("agent_id: agent-1", "agent_id: agent-1, tiemzone: x", "target.tiemzone"),
+        ("agent_id: agent-1", "agent_id: agent-1, permission_mode: unrestricted", "target.permission_mode"),
         ("name: support", "name: support\nmax_samples: 0", "max_samples"),
         ("name: support", "name: support\nnum_runs: 0", "num_runs"),
         ("agent_id: agent-1", "agent_id: agent-1, model_handles: [m/1, m/2, m/1]", "target.model_handles"),

@@ -72,7 +72,7 @@ def test_a_workspace_does_what_it_asks_for_or_nothing_is_run(tmp_path: Path, key
     assert "so nothing is run" in problem.message
 
 
-@pytest.mark.parametrize("value", ["none", "off", False])
+@pytest.mark.parametrize("value", ["none", "off", "unrestricted", False])
 def test_a_workspace_may_say_that_there_is_no_isolation(tmp_path: Path, value: object) -> None:
     (tmp_path / "agent.py").write_text("def answer(case, variant):\n    return 'hi'\n")
     suite = {**changed("systems", [FUNCTION]), "workspace": {"type": "tempdir_snapshot", "sandbox": value}}

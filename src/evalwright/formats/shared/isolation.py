@@ -52,7 +52,7 @@ _OF_SYSTEMS = ("isolation", "timeout_seconds", "concurrency")
 """Limits of any system: a function's key that is nearly one of these is a slip of the pen."""
 _NEAR = 0.85
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-OFF = (None, False, "none", "off")
+OFF = (None, False, "none", "off", "unrestricted")
 """Values that ask for nothing."""
 
 
