@@ -129,7 +129,20 @@ def test_sonarqube_gets_an_issue_for_each_cell_that_did_not_pass_and_the_rules_o
     assert document["issues"][0]["primaryLocation"]["filePath"] == "eval.yaml"
     assert document["issues"][1]["primaryLocation"] == {"message": "c3 · new: says_hello: missing 'hello'", **place}
     rules = {rule["id"]: (rule["severity"], rule["impacts"][0]["severity"]) for rule in document["rules"]}
-    assert rules == {"fail": ("MAJOR", "MEDIUM"), "borderline": ("MINOR", "LOW"), "error": ("CRITICAL", "HIGH")}
+    of_cells = {"fail": ("MAJOR", "MEDIUM"), "borderline": ("MINOR", "LOW"), "error": ("CRITICAL", "HIGH")}
+    assert rules == {**of_cells, "warning": ("INFO", "LOW")}
+
+
+def test_warnings_are_entries_and_issues_at_the_suite() -> None:
+    warned = summary(warnings=["nothing reads this key", "nothing was judged"])
+    entries = json.loads(load("reports", "codequality")().render(stored(a_verdict()), warned))
+    assert [(entry["description"], entry["severity"]) for entry in entries] == [
+        ("nothing reads this key", "info"), ("nothing was judged", "info"),
+    ]  # fmt: skip
+    assert len({entry["fingerprint"] for entry in entries}) == 2
+    issues = json.loads(load("reports", "sonar")().render(stored(a_verdict()), warned))["issues"]
+    place = {"filePath": "eval.yaml", "textRange": {"startLine": 1}}
+    assert issues[1] == {"ruleId": "warning", "primaryLocation": {"message": "nothing was judged", **place}}
 
 
 def test_a_run_without_failures_has_no_issues() -> None:

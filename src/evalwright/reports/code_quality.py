@@ -1,8 +1,10 @@
-"""A run as a code quality report of GitLab: a list of the cells that did not pass."""
+"""A run as a code quality report of GitLab: a list of the cells that did not pass, and of the run's warnings."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import ClassVar
 
 import msgspec
@@ -17,14 +19,15 @@ from evalwright.reports.terminal import cell_name
 from evalwright.reports.text import one_line
 from evalwright.scoring.reasons import error_text
 
-__all__ = ["CodeQuality", "json_items", "problem_in"]
+__all__ = ["LONGEST", "CodeQuality", "json_items", "problem_in"]
 
 _SEVERITIES: dict[Status, str] = {"fail": "major", "borderline": "minor", "error": "critical"}
-_LONGEST = 500
+LONGEST = 500
+"""Characters of a description, which others show in a list."""
 
 
 class CodeQuality:
-    """JSON with an entry for each cell that failed or has no verdict, in the order of the dataset.
+    """JSON with an entry for each warning, and for each cell that failed or has no verdict, in the dataset's order.
 
     GitLab requires a file and a line: if the data file does not give them, they are the suite and 1.
     """
@@ -37,7 +40,8 @@ class CodeQuality:
     def pieces(self, reader: RunReader, summary: RunSummary, context: ReportContext = ALONE) -> Iterator[str]:
         """The same text in pieces, one per entry."""
         suite = CaseLine(summary.config_path or summary.run_id, 1)
-        yield from json_items(_entries(ordered_verdicts(reader, summary, (*summary.failing, "error")), suite, context))
+        cells = _entries(ordered_verdicts(reader, summary, (*summary.failing, "error")), suite, context)
+        yield from json_items(chain(_of_warnings(summary.warnings, suite), cells))
         yield "\n"
 
 
@@ -56,16 +60,27 @@ def problem_in(verdict: CaseVerdict) -> str:
     """Why a cell did not pass, in one line that names it."""
     why = error_text(verdict.error) if verdict.error is not None else "; ".join(verdict.reasons) or verdict.status
     name = cell_name(verdict.case_key, verdict.variant_name, verdict.trial)
-    return f"{name}: {one_line(why, _LONGEST)}"
+    return f"{name}: {one_line(why, LONGEST)}"
+
+
+def _of_warnings(warnings: Iterable[str], suite: CaseLine) -> Iterator[dict[str, object]]:
+    for text in warnings:
+        fingerprint = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        yield _entry(one_line(text, LONGEST), fingerprint, "info", suite)
 
 
 def _entries(verdicts: Iterable[CaseVerdict], suite: CaseLine, context: ReportContext) -> Iterator[dict[str, object]]:
     for verdict in verdicts:
         where = context.places.get(verdict.case_key, suite)
-        yield {
-            "description": problem_in(verdict),
-            "check_name": "evalwright",
-            "fingerprint": cell_key(verdict.case_key, verdict.variant_name, verdict.trial),
-            "severity": _SEVERITIES[verdict.status],
-            "location": {"path": where.file, "lines": {"begin": where.line}},
-        }
+        fingerprint = cell_key(verdict.case_key, verdict.variant_name, verdict.trial)
+        yield _entry(problem_in(verdict), fingerprint, _SEVERITIES[verdict.status], where)
+
+
+def _entry(description: str, fingerprint: str, severity: str, where: CaseLine) -> dict[str, object]:
+    return {
+        "description": description,
+        "check_name": "evalwright",
+        "fingerprint": fingerprint,
+        "severity": severity,
+        "location": {"path": where.file, "lines": {"begin": where.line}},
+    }

@@ -1,16 +1,18 @@
-"""A run as external issues of SonarQube: the cells that did not pass, at the lines of their cases."""
+"""A run as external issues of SonarQube: the cells that did not pass, at the lines of their cases, and warnings."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import ClassVar, NamedTuple
 
 from evalwright.model.protocols import RunReader
-from evalwright.model.result import CaseVerdict, Status
+from evalwright.model.result import CaseVerdict
 from evalwright.model.summary import RunSummary
-from evalwright.reports.code_quality import json_items, problem_in
+from evalwright.reports.code_quality import LONGEST, json_items, problem_in
 from evalwright.reports.context import ALONE, CaseLine, ReportContext
 from evalwright.reports.failures import ordered_verdicts
+from evalwright.reports.text import one_line
 
 __all__ = ["Sonar"]
 
@@ -24,15 +26,17 @@ class _Rule(NamedTuple):
     impact: str
 
 
-_RULES: dict[Status, _Rule] = {
+_WARNING = "warning"
+_RULES: dict[str, _Rule] = {
     "fail": _Rule("Case failed", "An answer to the case does not pass.", "MAJOR", "MEDIUM"),
     "borderline": _Rule("Case is borderline", "The score of an answer is between passing and failing.", "MINOR", "LOW"),
     "error": _Rule("Case has no verdict", "An answer is missing, or could not be judged.", "CRITICAL", "HIGH"),
+    _WARNING: _Rule("Warning", "Something in the suite is not read, or decides nothing.", "INFO", "LOW"),
 }
 
 
 class Sonar:
-    """JSON in SonarQube's generic issue format: an issue for each cell that failed or has no verdict.
+    """JSON in SonarQube's generic issue format: an issue for each warning, and each cell that failed or has no verdict.
 
     SonarQube requires a file and a line: if the data file does not give them, they are the suite and 1.
     """
@@ -48,16 +52,17 @@ class Sonar:
         yield '{\n  "rules": '
         yield from json_items(map(_rule, _RULES.items()), "  ")
         yield ',\n  "issues": '
+        warnings = (_issue(_WARNING, one_line(text, LONGEST), suite) for text in summary.warnings)
         verdicts = ordered_verdicts(reader, summary, (*summary.failing, "error"))
-        yield from json_items(_issues(verdicts, suite, context), "  ")
+        yield from json_items(chain(warnings, _issues(verdicts, suite, context)), "  ")
         yield "\n}\n"
 
 
-def _rule(status_and_rule: tuple[Status, _Rule]) -> dict[str, object]:
+def _rule(name_and_rule: tuple[str, _Rule]) -> dict[str, object]:
     """A rule, in the terms of SonarQube before 10.3 and since."""
-    status, rule = status_and_rule
+    name, rule = name_and_rule
     return {
-        "id": status,
+        "id": name,
         "name": rule.name,
         "description": rule.description,
         "engineId": _ENGINE,
@@ -71,5 +76,9 @@ def _rule(status_and_rule: tuple[Status, _Rule]) -> dict[str, object]:
 def _issues(verdicts: Iterable[CaseVerdict], suite: CaseLine, context: ReportContext) -> Iterator[dict[str, object]]:
     for verdict in verdicts:
         where = context.places.get(verdict.case_key, suite)
-        place = {"message": problem_in(verdict), "filePath": where.file, "textRange": {"startLine": where.line}}
-        yield {"ruleId": verdict.status, "primaryLocation": place}
+        yield _issue(verdict.status, problem_in(verdict), where)
+
+
+def _issue(rule: str, message: str, where: CaseLine) -> dict[str, object]:
+    place = {"message": message, "filePath": where.file, "textRange": {"startLine": where.line}}
+    return {"ruleId": rule, "primaryLocation": place}
