@@ -168,15 +168,15 @@ def test_a_run_whose_traces_do_not_tell_when_they_ended_ends_with_its_last_resul
 
 
 def test_what_cells_took_and_cost_is_counted_together_as_one_by_one() -> None:
-    of = plan_of_one(cases_total=3, started_at=MOMENT)
+    of = plan_of_one(cases_total=4, started_at=MOMENT)
     one_by_one, together, measures = Tally.of(of), Tally.of(of), Measures()
-    for nth in (1, 3, 2):
+    for nth in (1, 3, 2, 4):
         metrics = Metrics(100 * nth, 7, cost_usd=nth / 4) if nth > 1 else Metrics()
-        end = MOMENT + timedelta(seconds=nth)
+        end = MOMENT + timedelta(seconds=nth) if nth < 4 else None  # not every trace tells
         trace = a_trace(case_id=f"c{nth}", variant_name="v0", latency_ms=10 * nth, metrics=metrics, finished_at=end)
         one_by_one.count(trace, [], "pass")
         measures.add(trace)
-    together.count_alike(TraceFacts(case_id="c", variant_name="v0"), [], "pass", 3)
+    together.count_alike(TraceFacts(case_id="c", variant_name="v0"), [], "pass", 4)
     together.count_measures("v0", measures)
     assert together.summary(of, MOMENT) == one_by_one.summary(of, MOMENT)
 

@@ -54,7 +54,7 @@ class Crew:
         self._keeping: list[asyncio.Task[None]] = []
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._there: asyncio.Future[None]
-        self._alone_since = time.monotonic()
+        self._alone_since: float
         self._suspecting = asyncio.Lock()
         self._kept_free: CrewMember | None = None
         """A worker that gets no more calls until it has none left, and then takes one alone."""
