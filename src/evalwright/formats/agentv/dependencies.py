@@ -7,6 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from evalwright.errors import InputError, did_you_mean
+from evalwright.files.key_paths import as_written
 from evalwright.formats.agentv.file import EvalFile, texts_in
 from evalwright.formats.agentv.notes import Notes
 
@@ -17,7 +18,10 @@ DEPENDENCY_KEYS = {"depends_on", "on_dependency_failure"}
 
 def note_dependencies(raw: Mapping[Any, Any], report: Notes) -> None:
     """Say of a case that depends on others that it runs like any other."""
-    if named := ", ".join(map(repr, texts_in(raw.get("depends_on")))):
+    listed = raw.get("depends_on")
+    if listed is not None and not isinstance(listed, list):
+        report.unread.append(("depends_on", f"no effect: expected a list of ids, found {as_written(listed)}"))
+    if named := ", ".join(map(repr, texts_in(listed))):
         report.unread.append(("depends_on", f"no effect: the case does not wait for {named}, nor is it skipped"))
     if "on_dependency_failure" in raw:
         report.unread.append(("on_dependency_failure", "no effect: the case runs whatever became of others"))
