@@ -84,6 +84,13 @@ def test_dependencies_on_a_case_that_is_not_chosen_are_met(folder: Path) -> None
     assert [case.id for case in suite.cases] == ["b"]
 
 
+def test_mistakes_in_rubrics_are_placed_at_the_keys_of_the_file(folder: Path) -> None:
+    check = {"type": "rubrics", "criteria": [{"outcome": "ok", "weight": -1}], "temperature": "hot"}
+    (said,) = problems(load(folder, tests=[one(assertions=[check])]))
+    assert " assertions[0].criteria[0].weight: " in said
+    assert " assertions[0].temperature: " in said
+
+
 def test_a_case_that_depends_on_others_is_said_to_run_like_any_other(folder: Path) -> None:
     first = {**one(assertions=[HI]), "id": "a", "depends_on": "b"}
     case = {**one(assertions=[HI]), "id": "b", "depends_on": ["a"], "on_dependency_failure": "fail"}

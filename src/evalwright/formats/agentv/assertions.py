@@ -83,7 +83,7 @@ class Evaluators:
         entries = [*with_templates(raw, place, self._files, self._put, report)]
         texts = [item.strip() for item, _ in entries if isinstance(item, str) and item.strip()]
         if texts and not named:
-            together = self._rubric({"rubrics": texts}, place, "rubric", report)
+            together = self._rubric({}, place, "rubric", report, texts, place)
             specs.append({**together, "weight": float(len(texts))} if weighs_texts(place) else together)
         for item, at in entries:
             if isinstance(item, dict):
@@ -101,7 +101,7 @@ class Evaluators:
 
     def of_rubrics(self, raw: Any, place: str, report: Notes) -> Spec | None:
         """The evaluator for a case's `rubrics`."""
-        return self._rubric({"rubrics": raw}, place, "rubric", report)
+        return self._rubric({}, place, "rubric", report, raw, place)
 
     def default(self) -> Spec:
         """The judge of a case without any evaluators."""
@@ -150,7 +150,8 @@ class Evaluators:
         if kind in READ:
             report.unknown_keys(place, raw, COMMON | READ[kind])
         if kind == "rubric":
-            spec = self._rubric(raw, f"{place}.rubrics", name, report)
+            key = "rubrics" if "rubrics" in raw or "criteria" not in raw else "criteria"
+            spec = self._rubric(raw, place, name, report, raw.get(key), f"{place}.{key}")
             return spec if spec["config"]["rubrics"] else None
         if kind == "llm_judge":
             return {"name": name, "type": "criteria_judge", "config": self._judge(raw, place, report)}
@@ -271,8 +272,9 @@ class Evaluators:
         all_settings = {**settings, **raw}
         return config | {key: all_settings[key] for key in OF_MODEL if key in all_settings}
 
-    def _rubric(self, raw: dict[str, Any], place: str, name: str, report: Notes) -> Spec:
-        items = rubric_items(raw.get("rubrics", raw.get("criteria")), place, name, report)
+    def _rubric(self, raw: dict[str, Any], place: str, name: str, report: Notes, rubrics: Any, at: str) -> Spec:
+        """The evaluator at `place` for the rubrics that are written `at` another place."""
+        items = rubric_items(rubrics, at, name, report)
         config = self._judge({k: v for k, v in raw.items() if k != "prompt"}, place, report)
         return {"name": name, "type": "rubric_checks", "config": {**config, "rubrics": items}}
 
