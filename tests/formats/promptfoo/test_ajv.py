@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from evalwright.formats.loading import load_suite
 from evalwright.formats.promptfoo.ajv import validator_of
+from formats.promptfoo.runs import ECHO, write
 
 _UUID = "123e4567-e89b-12d3-a456-426614174000"
 _FORMATS = {
@@ -88,3 +90,11 @@ def test_what_ajv_cannot_compile_is_refused(monkeypatch):
     assert _fits({"format": "color", "example": 1, "if": {}}, "x")
     with pytest.raises(ValueError, match="nothing is at"):
         validator_of({"$ref": "#/no"})
+
+
+def test_a_schema_that_is_written_as_a_text_is_doubted_too(tmp_path):
+    schemas = ["{type: object, requird: [a]}", "{type: object}", "{type: {{kind}}, requird: [a]}"]
+    asserts = [{"type": "is-json", "value": schema} for schema in schemas]
+    path = write(tmp_path, {**ECHO, "tests": [{"vars": {"q": "a", "kind": "object"}, "assert": asserts}]})
+    keys = [warning.key for warning in load_suite(path).warnings if "is not a JSON Schema" in warning.message]
+    assert keys == ["tests[0].assert[0].value"]

@@ -8,9 +8,10 @@ from shlex import quote
 
 import pytest
 
+from evalwright.formats.loading import load_suite
 from evalwright.formats.promptfoo.faults import ScriptError
 from evalwright.formats.promptfoo.javascript_code import javascript_body, simple_path
-from formats.promptfoo.runs import ECHO, asserted, run
+from formats.promptfoo.runs import ECHO, asserted, run, write
 
 
 @pytest.mark.parametrize(
@@ -123,6 +124,15 @@ def test_python_inline_and_in_files(tmp_path):
     expected = "pass fail pass pass pass pass fail fail fail fail fail pass pass"
     assert [row.status for row in result.rows] == expected.split()
     assert any("returns nothing" in str(warning) for warning in result.outcome.summary.warnings)
+
+
+@pytest.mark.parametrize("kind", ["javascript", "python"])
+def test_a_single_line_that_begins_with_return_is_doubted(tmp_path, kind):
+    lines = ["return 5", "returned = 5", "return 5\nreturn 6"]
+    asserts = [{"type": kind, "value": line} for line in lines]
+    path = write(tmp_path, {**ECHO, "tests": [{"vars": {"q": "a"}, "assert": asserts}]})
+    warnings = load_suite(path).warnings
+    assert [warning.key for warning in warnings if "leave that out" in warning.message] == ["tests[0].assert[0].value"]
 
 
 def test_code_in_files_that_cannot_be_used_is_an_error_in_javascript_and_a_failure_in_python(tmp_path):

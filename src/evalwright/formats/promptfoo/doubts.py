@@ -239,8 +239,12 @@ def doubt_assertion(assertion: Mapping[str, Any], origin: Origin) -> None:
         origin.warn(f"{assertion['type']} needs a threshold; without one it is an error")
     elif base == "regex" and isinstance(value, str) and not holds_template(value) and (why := _mistake(value)):
         origin.at("value").warn(f"{value!r:.60} is not a pattern: {why}")
-    elif base in ("is-json", "contains-json") and isinstance(value, dict) and (why := _schema_mistake(value)):
+    elif base in ("is-json", "contains-json") and (why := _schema_mistake(value)):
         origin.at("value").warn(f"is not a JSON Schema that can be used; each of its cells will be an error: {why}")
+    elif base in ("javascript", "python") and _is_returned_line(base, value):
+        origin.at("value").warn(
+            "is a single line, and so an expression, which cannot begin with return: leave that out"
+        )
     elif base in ("javascript", "python") and _returns_nothing(base, value):
         origin.at("value").warn(
             "has line breaks, so it is the body of a function, and returns nothing: this assertion fails"
@@ -263,17 +267,30 @@ def doubt_threshold(threshold: Any, origin: Origin) -> None:
         origin.at("threshold").warn("with a threshold of 0 it passes, also if its assertions fail")
 
 
+def _is_returned_line(language: str, code: Any) -> bool:
+    """Whether it is a `return`, which only the body of a function can have."""
+    return isinstance(code, str) and not _is_body(language, code) and re.match(r"return\b", code) is not None
+
+
 def _returns_nothing(language: str, code: Any) -> bool:
     if not isinstance(code, str) or in_file(code) or "return" in code:
         return False
+    return _is_body(language, code)
+
+
+def _is_body(language: str, code: str) -> bool:
     return "\n" in (code.rstrip() if language == "javascript" else code)
 
 
-def _schema_mistake(value: Mapping[str, Any]) -> str:
+def _schema_mistake(value: Any) -> str:
     from evalwright.formats.promptfoo.ajv import validator_of
+    from evalwright.formats.promptfoo.checks.structures import schema_of
 
+    if isinstance(value, str) and holds_template(value):
+        return ""
     try:
-        validator_of(value)
+        if isinstance(schema := schema_of(value), dict):
+            validator_of(schema)
     except (ValueError, TypeError, RecursionError) as error:
         return "" if holds_template(str(value)) else shorten(str(error))
     return ""

@@ -16,7 +16,7 @@ from evalwright.formats.promptfoo.evaluator import AssertionInput
 from evalwright.formats.promptfoo.values import as_javascript
 from evalwright.model.result import Evaluation
 
-__all__ = ["contains_json", "is_json", "objects_in"]
+__all__ = ["contains_json", "is_json", "objects_in", "schema_of"]
 
 _MOST_OPENINGS = 200
 """Braces that are tried as the beginning of an object: real outputs have far fewer."""
@@ -143,7 +143,7 @@ def _by_schema(question: AssertionInput, objects: list[Any]) -> Evaluation:
     try:
         if not isinstance(question.value, (str, dict, list)):
             raise ValueError(f"expected a mapping or text, found {as_written(question.value)}")
-        validator = validator_of(_schema(question.value))
+        validator = validator_of(schema_of(question.value))
         errors = [next(iter(validator.iter_errors(document)), None) for document in objects]
     except (ValueError, RecursionError) as error:
         raise EvaluatorError(f"the schema cannot be used: {error}", "bad_value") from None
@@ -152,7 +152,7 @@ def _by_schema(question: AssertionInput, objects: list[Any]) -> Evaluation:
     return question.of(None in errors, wrong, "it is valid by the schema")
 
 
-def _schema(value: Any) -> Any:
+def schema_of(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
