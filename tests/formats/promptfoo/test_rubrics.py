@@ -128,3 +128,19 @@ def test_a_word_is_no_category_of_factuality(category):
 def test_a_letter_that_is_marked_as_one_is_a_category_of_factuality(category):
     evaluation, _ = given("factuality", [json.dumps({"category": category})])
     assert evaluation.detail["category"] == "D"
+
+
+@pytest.mark.parametrize(
+    ("kind", "reply", "value"),
+    [
+        ("factuality", '{"category": "C"}', None),
+        ("model-graded-closedqa", "Y", ""),
+        ("context-recall", "a [Attributed]", 5),
+        ("g-eval", '{"steps": ["a"], "score": 9, "reason": "r"}', []),
+        ("g-eval", '{"steps": ["a"], "score": 9, "reason": "r"}', ["a", None]),
+    ],
+)
+def test_a_judge_that_is_told_no_criterion_has_no_verdict(kind, reply, value):
+    """Models have an opinion all the same."""
+    with pytest.raises(EvaluatorError, match=f"{kind} needs a value: expected text"):
+        given(kind, [reply] * 4, value=value)

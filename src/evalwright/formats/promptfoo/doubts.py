@@ -48,6 +48,7 @@ _NEEDS_VALUE = frozenset(
         *in_module("texts"),
         *in_module("similarity"),
         *("javascript", "python", "similar", "similar:cosine", "similar:dot", "similar:euclidean"),
+        *("factuality", "model-graded-factuality", "model-graded-closedqa", "g-eval", "context-recall"),
         *("tool-call-f1", "finish-reason", "skill-used", "trajectory:goal-success"),
         *(in_module("trajectory") - {"trace-error-spans"}),
     )

@@ -13,13 +13,19 @@ from evalwright.evaluators.similarity.cosine import cosine
 from evalwright.files.key_paths import as_written
 from evalwright.formats.promptfoo.checks.embeddings import EPSILON
 from evalwright.formats.promptfoo.checks.replies import graded_reply, the_object
-from evalwright.formats.promptfoo.checks.rubrics import judge_of, messages_for, parsed_output, user_message
+from evalwright.formats.promptfoo.checks.rubrics import (
+    judge_of,
+    messages_for,
+    parsed_output,
+    required_texts,
+    user_message,
+)
 from evalwright.formats.promptfoo.evaluator import AssertionInput, context_of
 from evalwright.formats.promptfoo.faults import ScriptError
 from evalwright.formats.promptfoo.graders import Grader, grader_of
 from evalwright.formats.promptfoo.prompts import TURNS
 from evalwright.formats.promptfoo.transforms import transformed
-from evalwright.formats.promptfoo.values import compact_json, template_text
+from evalwright.formats.promptfoo.values import compact_json
 from evalwright.model.result import Evaluation
 
 __all__ = [
@@ -84,11 +90,12 @@ def _fitting_turn(text: str) -> tuple[bool, str]:
 async def context_recall(question: AssertionInput) -> Evaluation:
     """The share of the value's sentences that the context supports, which without any is the prompt."""
     context = "\n\n".join(await _context(question, otherwise=question.trace.extra["promptfoo"]["prompt"]))
-    names = {"context": context, "groundTruth": question.value}
+    [answer] = required_texts(question)
+    names = {"context": context, "groundTruth": answer}
     wanted = (
         "For each sentence of the answer say whether the context bears it out: repeat it on a line of its own,"
         " followed by [Attributed] or [Not Attributed].\n"
-        f"<Context>\n{context}\n</Context>\n<Answer>\n{template_text(question.value)}\n</Answer>"
+        f"<Context>\n{context}\n</Context>\n<Answer>\n{answer}\n</Answer>"
     )
     grader = judge_of(question, names)
     lines, _ = await graded_reply(grader, await messages_for(question, names) or user_message(wanted), _marked_lines)

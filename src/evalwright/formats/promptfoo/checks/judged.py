@@ -17,7 +17,14 @@ from evalwright.formats.promptfoo.checks.replies import (
     score_in,
     the_object,
 )
-from evalwright.formats.promptfoo.checks.rubrics import Messages, judge_of, messages_for, parsed_output, user_message
+from evalwright.formats.promptfoo.checks.rubrics import (
+    Messages,
+    judge_of,
+    messages_for,
+    parsed_output,
+    required_texts,
+    user_message,
+)
 from evalwright.formats.promptfoo.checks.traced_steps import traced_steps
 from evalwright.formats.promptfoo.evaluator import AssertionInput
 from evalwright.formats.promptfoo.graders import Grader
@@ -109,8 +116,9 @@ async def _passed_by_judge(question: AssertionInput, names: Mapping[str, Any], m
 
 async def factuality(question: AssertionInput) -> Evaluation:
     """A judge compares the facts of the output with those of the value."""
+    [ideal] = required_texts(question)
     names = {
-        "input": question.trace.extra["promptfoo"]["prompt"], "ideal": question.value,
+        "input": question.trace.extra["promptfoo"]["prompt"], "ideal": ideal,
         "completion": parsed_output(question.text),
     }  # fmt: skip
     messages = await messages_for(question, names) or [
@@ -118,7 +126,7 @@ async def factuality(question: AssertionInput) -> Evaluation:
         {
             "role": "user",
             "content": f"<Question>\n{names['input']}\n</Question>\n"
-            f"<Expert>\n{template_text(question.value)}\n</Expert>\n<Submission>\n{question.text}\n</Submission>",
+            f"<Expert>\n{ideal}\n</Expert>\n<Submission>\n{question.text}\n</Submission>",
         },
     ]
     grader = judge_of(question, names)
@@ -143,8 +151,9 @@ def _category(text: str) -> tuple[str, dict[str, Any]]:
 
 async def model_graded_closedqa(question: AssertionInput) -> Evaluation:
     """A judge's reply ends with Y. As in promptfoo, `not-` does not invert that."""
+    [criterion] = required_texts(question)
     names = {
-        "input": question.trace.extra["promptfoo"]["prompt"], "criteria": question.value,
+        "input": question.trace.extra["promptfoo"]["prompt"], "criteria": criterion,
         "completion": parsed_output(question.text),
     }  # fmt: skip
     messages = await messages_for(question, names) or [
@@ -152,7 +161,7 @@ async def model_graded_closedqa(question: AssertionInput) -> Evaluation:
         {
             "role": "user",
             "content": f"<Task>\n{names['input']}\n</Task>\n<Submission>\n{question.text}\n</Submission>\n"
-            f"<Criterion>\n{template_text(question.value)}\n</Criterion>",
+            f"<Criterion>\n{criterion}\n</Criterion>",
         },
     ]
     grader = judge_of(question, names)
@@ -170,10 +179,10 @@ def _last_letter(text: str) -> str:
 
 async def g_eval(question: AssertionInput) -> Evaluation:
     """A judge derives steps from the criteria, then scores the output by them from 0 to 10."""
-    criteria = question.value if isinstance(question.value, list) else [question.value]
+    criteria = required_texts(question, several=True)
     grader, scores, reasons = judge_of(question), [], []
     for criterion in criteria:
-        score, reason = await _g_eval(question, grader, template_text(criterion))
+        score, reason = await _g_eval(question, grader, criterion)
         scores.append(score)
         reasons.append(reason)
     score = sum(scores) / len(scores)

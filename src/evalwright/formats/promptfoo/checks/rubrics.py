@@ -17,7 +17,7 @@ from evalwright.formats.promptfoo.switches import is_on
 from evalwright.formats.promptfoo.templates import render, render_all
 from evalwright.formats.promptfoo.values import compact_json, json_parse
 
-__all__ = ["Messages", "judge_of", "messages_for", "own_messages", "parsed_output", "user_message"]
+__all__ = ["Messages", "judge_of", "messages_for", "own_messages", "parsed_output", "required_texts", "user_message"]
 
 Messages = list[dict[str, Any]]
 Part = str | int
@@ -104,3 +104,16 @@ def _with_texts(names: Mapping[str, Any]) -> dict[str, Any]:
 
 def _as_text(value: Any) -> Any:
     return compact_json(value) if isinstance(value, (dict, list)) else value
+
+
+def required_texts(question: AssertionInput, *, several: bool = False) -> list[str]:
+    """The value, which the judge cannot do without: a text, or a list of texts if there may be several. Raises
+    EvaluatorError."""
+    value = question.value
+    texts: list[Any] = value if several and isinstance(value, list) else [value]
+    if not texts or not all(isinstance(text, str) and text for text in texts):
+        expected = "text, or a list of texts" if several else "text"
+        raise EvaluatorError(
+            f"{question.kind} needs a value: expected {expected}, found {as_written(value)}", "bad_value"
+        )
+    return texts
