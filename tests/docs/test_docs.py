@@ -23,6 +23,7 @@ PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CONTR
 FENCE = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"(file|append)=([\w./-]+)")
 LINK = re.compile(r"\]\(([^)#\s]+)")
+VARIABLE = re.compile(r"([A-Z_]+)=(.*)")
 EXIT = re.compile(r"\s+# exit (\d+)$")
 
 
@@ -62,11 +63,15 @@ def _spaced(text):
 
 def run(command, folder):
     words = shlex.split(command)
+    variables = {}
+    while match := VARIABLE.fullmatch(words[0]):
+        variables[match[1]] = match[2]
+        words = words[1:]
     words[:1] = {"evalwright": ["-m", "evalwright"], "python": []}[words[0]]
     rewrites_imports = words[:2] == ["-m", "pytest"]
     has_packages = any(folder.glob("*.dist-info"))  # which there are is asked when a process starts
     with warm.starting_cold() if rewrites_imports or has_packages else nullcontext():
-        return warm.run(words, cwd=folder, env={**os.environ, "COLUMNS": "120"}, timeout=120)
+        return warm.run(words, cwd=folder, env={**os.environ, "COLUMNS": "120", **variables}, timeout=120)
 
 
 def with_newest_run(command, folder):
