@@ -60,3 +60,12 @@ def test_the_span_of_a_tool_has_what_it_was_given_and_returned(tmp_path):
 
 def test_content_that_the_kit_was_told_to_leave_out_is_no_result(tmp_path):
     assert trace_of(tmp_path, tool("{}", "{}"))["tool_results"] == []
+
+
+def test_the_span_that_merges_the_results_of_parallel_calls_is_no_call(tmp_path):
+    merged = span(4, "execute_tool (merged)", {
+        "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "(merged tools)", "gen_ai.tool.call.id": "event-1",
+        "gcp.vertex.agent.tool_call_args": "N/A", "gcp.vertex.agent.tool_response": '{"author": "agent"}',
+    }, below=0)  # fmt: skip
+    trace = trace_of(tmp_path, tool('{"city": "Bonn"}', '{"result": "20"}'), merged)
+    assert [call["name"] for call in trace["tool_calls"]] == ["weather"]

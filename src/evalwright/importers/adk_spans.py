@@ -17,6 +17,8 @@ _RENAMED = {
 
 _HIDDEN = (None, "", "{}")
 """What the kit writes where it is told to leave content out."""
+_MERGED = "(merged tools)"
+"""What the kit names as the tool of a further span for parallel calls, each of which has its own."""
 
 
 def with_adk_messages(attributes: dict[str, Any]) -> dict[str, Any]:
@@ -32,4 +34,5 @@ def with_adk_messages(attributes: dict[str, Any]) -> dict[str, Any]:
     response = json_content(attributes.get("gcp.vertex.agent.llm_response"))
     if isinstance(response, dict) and isinstance(response.get("content"), dict):
         found["gen_ai.output.messages"] = [response["content"]]
-    return {**found, **attributes} if found else attributes
+    merged = {"gen_ai.operation.name": "task"} if attributes.get("gen_ai.tool.name") == _MERGED else {}
+    return {**found, **attributes, **merged} if found or merged else attributes
