@@ -63,6 +63,20 @@ def test_calls_are_read_in_the_form_of_every_provider(part, tmp_path):
     ]
 
 
+@pytest.mark.parametrize(
+    "content",
+    [[{"type": "file", "path": "a.py"}, {"type": "dir", "path": "b"}], [{"image": "cat.png"}], [{"type": "text"}]],
+)
+@pytest.mark.parametrize("written", [json.dumps, list])
+def test_a_result_whose_items_look_like_parts_is_kept_whole(written, content, tmp_path):
+    result = {"type": "tool_result", "tool_use_id": "1", "content": written(content)}
+    call = {"type": "tool_use", "id": "1", "name": "ls", "input": {}}
+    messages = [{"role": "assistant", "parts": [call]}, {"role": "tool", "parts": [result]}]
+    attributes = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": json.dumps(messages)}
+    talk = trace(tmp_path, exported(span(1, "chat", attributes)))["messages"]
+    assert json.loads(talk[-1]["content"]) == content
+
+
 @pytest.mark.parametrize("texts", [["On its way"], ["On its", "way"]])
 def test_text_that_a_message_says_twice_is_said_once(texts, tmp_path):
     """As OpenInference writes messages of the Agents SDK: whole, and in parts."""

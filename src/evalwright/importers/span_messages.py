@@ -119,10 +119,13 @@ _WRAPPED = {
     "toolResult": "tool_result",
 }
 """Keys of parts that hold a call or a result in place of a type, in the APIs of Gemini and Bedrock."""
+_SPOKEN = ("text", "refusal", "input_text", "output_text")
 _ATTACHED = ("image", "document", "video")
+_HELD = ("source", "data", "uri", "file_id", "image_url", "input_audio", "file", "image", "modality")
+"""Keys of attachments, which tell them from data that have a `type` of their own."""
 _REASONING = "reasoningContent"
-_UNTYPED = ("text", _REASONING, *_ATTACHED, *_WRAPPED)
-"""Keys, one of which a part without a type has."""
+_UNTYPED = {"text": str, **dict.fromkeys((_REASONING, *_ATTACHED, *_WRAPPED), dict)}
+"""Keys, one of which a part without a type has, with the types of their values."""
 
 
 def _parts(message: Message) -> list[dict[str, Any]]:
@@ -174,7 +177,14 @@ def _part_list(value: Any) -> Any:
 
 def _is_part(item: Any) -> bool:
     """Whether an item of a list is a part of a message; those of Bedrock and Gemini have no type but one key."""
-    return isinstance(item, dict) and ("type" in item or (len(item) == 1 and not item.keys().isdisjoint(_UNTYPED)))
+    if not isinstance(item, dict):
+        return False
+    if "type" not in item:
+        return len(item) == 1 and any(isinstance(item.get(key), kind) for key, kind in _UNTYPED.items())
+    kind = item["type"]
+    if kind in _SPOKEN:
+        return isinstance(item.get("text", item.get("content")), str)
+    return kind in (*_THINKING, *_RESULTS, *_CALLS) or not item.keys().isdisjoint(_HELD)
 
 
 def _type(part: dict[str, Any]) -> str:
@@ -192,9 +202,7 @@ def _text_of_parts(parts: list[dict[str, Any]]) -> str | None:
         if kind in (*_THINKING, *_RESULTS, *_CALLS):
             continue
         text = next((part[key] for key in ("content", "text") if isinstance(part.get(key), str)), None)
-        texts.append(
-            text if text is not None and kind in ("text", "refusal", "input_text", "output_text") else f"[{kind}]"
-        )
+        texts.append(text if text is not None and kind in _SPOKEN else f"[{kind}]")
     return "\n".join(texts) if texts else None
 
 
