@@ -15,7 +15,7 @@ RETURNED = {"id": "c1", "name": "weather", "response": {"result": "20"}}
 ANSWERED = {"role": "model", "parts": [{"text": "Hm.", "thought": True}, {"text": "20 degrees"}]}
 
 
-def model(number: int, given: list[Any], reply: Any, **config: str) -> Any:
+def model(number: int, given: list[Any], reply: Any, **config: Any) -> Any:
     request = {"model": "m", "config": config, "contents": given}
     return span(number, "call_llm", {
         "gcp.vertex.agent.llm_request": json.dumps(request),
@@ -69,3 +69,9 @@ def test_the_span_that_merges_the_results_of_parallel_calls_is_no_call(tmp_path)
     }, below=0)  # fmt: skip
     trace = trace_of(tmp_path, tool('{"city": "Bonn"}', '{"result": "20"}'), merged)
     assert [call["name"] for call in trace["tool_calls"]] == ["weather"]
+
+
+def test_an_instruction_may_have_parts(tmp_path):
+    instruction = {"role": "user", "parts": [{"text": "Be brief"}]}
+    trace = trace_of(tmp_path, model(1, [ASKED], ANSWERED, system_instruction=instruction))
+    assert spoken(trace)[0] == ("system", "Be brief", None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from evalwright.files.plain import mapping_or_empty
 from evalwright.importers.span_messages import json_content
 
 __all__ = ["with_adk_messages"]
@@ -27,10 +28,11 @@ def with_adk_messages(attributes: dict[str, Any]) -> dict[str, Any]:
     request = json_content(attributes.get("gcp.vertex.agent.llm_request"))
     if isinstance(request, dict) and isinstance(request.get("contents"), list):
         found |= {"gen_ai.operation.name": "chat", "gen_ai.input.messages": request["contents"]}
-        config = request.get("config")
-        instruction = config.get("system_instruction") if isinstance(config, dict) else None
+        instruction = mapping_or_empty(request.get("config")).get("system_instruction")
         if isinstance(instruction, str) and instruction:
             found["gen_ai.system_instructions"] = [{"type": "text", "content": instruction}]
+        elif isinstance(instruction, dict) and isinstance(instruction.get("parts"), list):
+            found["gen_ai.system_instructions"] = instruction["parts"]
     response = json_content(attributes.get("gcp.vertex.agent.llm_response"))
     if isinstance(response, dict) and isinstance(response.get("content"), dict):
         found["gen_ai.output.messages"] = [response["content"]]
