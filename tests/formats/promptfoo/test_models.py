@@ -274,6 +274,20 @@ def test_templates_and_files_of_a_format_are_filled_in(tmp_path, server):
     assert sent == {"name": "about_Bonn", "schema": {"type": "object"}}
 
 
+@pytest.mark.parametrize("where", ["tools", "schema"])
+def test_variables_cannot_name_files_outside_of_the_suite(tmp_path, server, where):
+    (tmp_path / "private.json").write_text('{"type": "private"}')
+    form = {"type": "json_schema", "json_schema": {"name": "x", "schema": "file://{{q}}.json"}}
+    settings = {"tools": {"tools": "file://{{q}}.json"}, "schema": {"response_format": form}}[where]
+    provider = {"id": "openai:chat:gpt-4o", "config": settings}
+    (tmp_path / "suite").mkdir()
+    config = {"prompts": ["Hi"], "providers": [provider], "tests": [{"vars": {"q": "../private"}}]}
+    [trace] = run(tmp_path / "suite", config).traces.values()
+    assert trace.error.type == "template_error"
+    assert "'../private.json', which is outside of" in trace.error.message
+    assert not server.requests
+
+
 def test_the_file_of_a_schema_must_be_there(tmp_path):
     form = {"type": "json_schema", "json_schema": {"name": "x", "schema": "file://gone.json"}}
     tests = [{"vars": {"q": "x"}, "options": {"response_format": form}}]

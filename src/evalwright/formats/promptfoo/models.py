@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -19,9 +18,8 @@ from evalwright.formats.promptfoo.providers import (
     called_of,
     with_our_names,
 )
+from evalwright.formats.promptfoo.request_parts import sent_part
 from evalwright.formats.promptfoo.responses_settings import responses_settings
-from evalwright.formats.promptfoo.sources import in_file
-from evalwright.formats.promptfoo.templates import holds_template, render_all
 from evalwright.formats.promptfoo.values import as_javascript
 from evalwright.llm.replies import arguments_in
 from evalwright.model.chat import ChatMessage, ChatRequest
@@ -37,8 +35,6 @@ _AZURE = ("AZURE_API_BASE_URL", "AZURE_OPENAI_API_BASE_URL", "AZURE_API_HOST", "
 """promptfoo's variables with the address of an Azure resource; the model layer knows others."""
 _AZURE_KEY = "AZURE_API_KEY"
 _MOST_TOKENS = 1024
-_RENDERED = ("tools", "functions", "response_format", "reasoning_effort", "reasoning")
-"""Settings whose templates are filled in for each call."""
 _REASONING = ("o1", "o3", "o4", "gpt-5")
 """Beginnings of the names of models that accept no temperature."""
 
@@ -95,7 +91,7 @@ def request_of(
     written = settings_of(provider, more)
     prefix, model = model_of({**provider, "config": written})
     company, config = COMPANIES[prefix], with_our_names(prefix, written)
-    extra = {key: _sent_value(key, config[key], folder, variables) for key in PASSED_ON if config.get(key) is not None}
+    extra = {key: sent_part(key, config[key], folder, variables) for key in PASSED_ON if config.get(key) is not None}
     extra |= config.get("passthrough") or {}
     if headers := config.get("headers"):
         extra["extra_headers"] = headers
@@ -126,7 +122,7 @@ def settings_of(provider: Provider, more: Mapping[str, Any]) -> dict[str, Any]:
 def offered_tools(provider: Provider, folder: str, variables: Mapping[str, Any]) -> dict[str, Any]:
     """The `tools` and `functions` in the configuration of a provider, those in files included."""
     config, keys = provider.get("config", {}), ("tools", "functions")
-    return {key: _sent_value(key, config[key], folder, variables) for key in keys if config.get(key) is not None}
+    return {key: sent_part(key, config[key], folder, variables) for key in keys if config.get(key) is not None}
 
 
 def _responding(request: ChatRequest) -> ChatRequest:
@@ -204,29 +200,3 @@ def _call(call: Mapping[str, Any]) -> ToolCall:
     arguments = function.get("arguments")
     known = arguments if isinstance(arguments, dict) else arguments_in(arguments)
     return ToolCall(str(function.get("name", "")), call.get("id"), known)
-
-
-def _sent_value(key: str, value: Any, folder: str, variables: Mapping[str, Any] | None) -> Any:
-    """A part of a request, with its templates filled in if promptfoo does that; those in files stay."""
-    if variables is not None and key in _RENDERED:
-        value = render_all(value, variables)
-    value = _loaded_value(value, folder)
-    return _with_schema(value, folder) if key == "response_format" else value
-
-
-def _with_schema(form: Any, folder: str) -> Any:
-    """The format of a reply; its schema may be in a file of its own."""
-    if not isinstance(form, dict):
-        return form
-    read = {"json_schema": _with_schema, "schema": _loaded_value}
-    return {key: read[key](value, folder) if key in read else value for key, value in form.items()}
-
-
-def _loaded_value(value: Any, folder: str) -> Any:
-    """A part of a request that may be in a file of its own."""
-    if in_file(value) and not holds_template(value):
-        return as_javascript(yaml.load(Path(folder, value[7:]), "yaml12").value)
-    if isinstance(value, list):
-        parts = [_loaded_value(item, folder) for item in value]
-        return [item for part in parts for item in (part if isinstance(part, list) else [part])]
-    return value
