@@ -181,6 +181,71 @@ def test_two_loops_at_once_get_all_of_their_answers(threads: Threads) -> None:
     assert sorted(ended) == [0, 1]
 
 
+class CountingLoop(asyncio.SelectorEventLoop):
+    """Counts what it is asked to do later."""
+
+    later = 0
+
+    def call_later(self, *arguments: Any, **options: Any) -> asyncio.TimerHandle:
+        self.later += 1
+        return super().call_later(*arguments, **options)
+
+
+async def handed_over(threads: Threads, function: Callable[[], object]) -> asyncio.Task[object]:
+    """A call that threads can make, while the loop need not turn again."""
+    task = asyncio.create_task(threads.call(function))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    return task
+
+
+def end(loop: asyncio.AbstractEventLoop) -> None:
+    loop.run_until_complete(asyncio.gather(*asyncio.all_tasks(loop)))
+    loop.close()
+
+
+def test_loops_that_call_by_turns_look_no_more_often_than_one(threads: Threads) -> None:
+    begun, free = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        begun.set()
+        free.wait(LONG)
+
+    loops = CountingLoop(), CountingLoop()
+    tasks = [loops[0].run_until_complete(handed_over(threads, wait))]
+    assert begun.wait(LONG)
+    for _ in range(5):
+        tasks += [loop.run_until_complete(handed_over(threads, lambda: None)) for loop in loops]
+    looks = [loop.later for loop in loops]
+    free.set()
+    for loop in loops:
+        end(loop)
+    assert max(looks) <= 1
+
+
+def test_an_answer_does_not_wait_for_a_call_of_a_loop_that_stands_still(threads: Threads) -> None:
+    begun, called, free = threading.Event(), threading.Event(), threading.Event()
+    answers = list[object]()
+
+    def wait() -> bool:
+        begun.set()
+        return called.wait(LONG)
+
+    def run() -> None:
+        answers.append(asyncio.run(asyncio.wait_for(threads.call(wait), LONG)))
+
+    thread, still = threading.Thread(target=run), asyncio.new_event_loop()
+    thread.start()
+    assert begun.wait(LONG)
+    task = still.run_until_complete(handed_over(threads, lambda: free.wait(LONG)))
+    called.set()
+    thread.join(LONG)
+    free.set()
+    end(still)
+    assert answers == [True]
+    assert task.result()
+
+
 def test_an_answer_is_the_callers_in_any_loop_and_so_are_an_error_and_the_context(threads: Threads) -> None:
     def leave() -> None:
         raise SystemExit(3)

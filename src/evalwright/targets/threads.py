@@ -82,7 +82,8 @@ class Threads:
         self._calls = 0
         """Calls being made or waiting: as long as there are at least as many threads, none waits for another."""
         self._one_each = False
-        self._looking: asyncio.AbstractEventLoop | None = None
+        self._looking: set[asyncio.AbstractEventLoop] = set()
+        """The loops that will look whether the call that is being made takes long."""
         self._made = self._long = 0
         self._since: float | None = None
         """When the call that is being made began, as long as there is one thread."""
@@ -132,23 +133,23 @@ class Threads:
                     exchange.add(done, None, error)
                 exchange.wake()
                 return
-            if not self._one_each and self._looking is not exchange.loop and total > 1:  # one waits for another
-                self._looking = exchange.loop
+            if not self._one_each and total > 1 and exchange.loop not in self._looking:  # one waits for another
+                self._looking = {loop for loop in self._looking if not loop.is_closed()} | {exchange.loop}
                 exchange.loop.call_later(_LOOK, self._look, exchange.loop)
             self._calls = total
             for call in calls:
                 self._jobs.put(call)
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Give each call a thread if the one being made takes long; else check again while others wait. No answer waits
-        longer."""
+        """Give each call a thread if the one being made takes long; else check again while others wait. Deliver the
+        answers that were held until now."""
         with self._counting:
             held, self._held = self._held, set()
             since = self._since
             if since is not None and time.monotonic() - since > _LOOK:
                 self._part()
             if self._one_each or self._calls < 2:
-                self._looking = None
+                self._looking.discard(loop)
             else:
                 loop.call_later(_LOOK, self._look, loop)
         for exchange in held:
@@ -161,7 +162,7 @@ class Threads:
             self._start()
 
     def _ended(self, began: float, exchange: _Exchange) -> Collection[_Exchange]:
-        """Note the end of a call. Returns whose loops to wake: none while there are more calls."""
+        """Note the end of a call. Returns the exchanges whose loops to wake: none while there are more calls."""
         self._calls -= 1
         if self._one_each:
             return (exchange,)
@@ -171,7 +172,8 @@ class Threads:
         if self._long * _SOME > self._made:
             self._part()
         self._held.add(exchange)
-        if not self._jobs.empty():
+        # An answer is held only if its own loop looks: another may end before it does.
+        if exchange.loop in self._looking and not self._jobs.empty():
             return ()
         held, self._held = self._held, set()
         return held
