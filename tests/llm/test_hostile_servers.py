@@ -5,6 +5,7 @@ import gzip
 import json
 import ssl
 
+import msgspec
 import pytest
 import trustme
 
@@ -214,6 +215,26 @@ def test_numbers_of_tokens_that_cannot_be_are_not_paid_for(tokens):
     body = {"choices": [{"message": SAID, "finish_reason": "stop"}], "usage": {"prompt_tokens": tokens}}
     (said,), _ = outcomes_of([reply(body, headers=JSON)], prices=PRICED)
     assert (said.text, said.usage.token_input, said.cost_usd) == ("x", None, None)
+
+
+@pytest.mark.parametrize(
+    "token",
+    [{"logprob": None}, {"logprob": "-0.5"}, {"logprob": float("-inf")}, {"logprob": -(10**400)}, {}, 5],
+    ids=lambda token: json.dumps(token)[:30],
+)
+def test_a_reply_is_read_and_kept_whose_probabilities_cannot_be(tmp_path, token):
+    logprobs = {"content": [{"token": "x", "logprob": -0.5}, token]}
+    body = {"choices": [{"message": SAID, "finish_reason": "stop", "logprobs": logprobs}]}
+    for replayed in ({"record": tmp_path / "calls"}, {"replay": tmp_path / "calls"}):
+        (said,), _ = outcomes_of([reply(body, headers=JSON)], **replayed)
+        assert (said.text, said.log_probabilities) == ("x", msgspec.UNSET)
+
+
+@pytest.mark.parametrize("logprobs", [5, [], {}, {"content": "x"}, {"content": {"a": 1}}], ids=json.dumps)
+def test_probabilities_of_another_shape_are_none(logprobs):
+    body = {"choices": [{"message": SAID, "finish_reason": "stop", "logprobs": logprobs}]}
+    (said,), _ = outcomes_of([reply(body, headers=JSON)])
+    assert (said.text, said.log_probabilities) == ("x", msgspec.UNSET)
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenAIClient", "reply_of", "request_body"]
 
+_FAR = 1e6
+"""From here on, a logarithm is none of a probability that a model computes."""
 _NO_KEY = "no-key-needed"
 """The client cannot be created without a key, which a server on this machine may not need."""
 
@@ -229,8 +231,11 @@ def reply_of(response: Any, model: str, latency_ms: int, limit: int | None = Non
 
 
 def _log_probabilities(choice: Any) -> list[float]:
+    """Of each token; none at all if that of one cannot be read: a reply is not lost for them."""
     tokens = getattr(getattr(choice, "logprobs", None), "content", None)
-    return [float(token.logprob) for token in tokens or ()]
+    values: list[Any] = [getattr(token, "logprob", None) for token in tokens] if isinstance(tokens, list) else []
+    # Some servers send -Infinity, which has no form in stored JSON.
+    return [float(v) for v in values] if all(isinstance(v, float | int) and abs(v) < _FAR for v in values) else []
 
 
 def _written(call: Any) -> str:
