@@ -25,6 +25,7 @@ CANARIES = {
             *(['qu"ote\\back/'] * 10),
             *(["pässwörd ✓ %&="] * 10),
             *(["\u2028'x'\t<y>+"] * 10),
+            "a???b>>>c~~~d",  # whose base64 has characters that addresses escape
         ]
     )
 }
@@ -48,8 +49,14 @@ PLACES: dict[str, Callable[[str], object]] = {
     },
     "JSON in a url query": lambda s: {"url": "https://api.example/?q=" + quote(json.dumps({"key": s}))},
     "url in a url query": lambda s: {"url": "https://a.example/?next=" + quote(f"https://b.example/?k={quote(s)}")},
+    "url in lower case in a url query": lambda s: {
+        "url": "https://a.example/?next=" + quote(f"https://b.example/?k={_lower_percent(quote(s, safe=''))}", safe="")
+    },
     "JSON in base64": lambda s: {"h": base64.b64encode(json.dumps({"key": s}).encode()).decode()},
     "base64 in a url query": lambda s: {"url": "/?auth=" + quote(base64.b64encode(s.encode()).decode(), safe="")},
+    "base64 in a url query in lower case": lambda s: {
+        "url": "/?auth=" + _lower_percent(quote(base64.b64encode(s.encode()).decode(), safe=""))
+    },
     "ASCII JSON in JSON in text": lambda s: {"body": json.dumps(json.dumps({"key": s}))},
 }
 

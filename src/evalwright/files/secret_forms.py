@@ -23,7 +23,7 @@ _TAIL = 64
 def forms_of(secret: str) -> set[str]:
     """Every form in which a secret may occur."""
     inside = {form for text in _texts(secret) for form in _inside_base64(_bytes(text))}
-    return _written(secret) | inside | {quote(form, safe="") for form in inside}
+    return _written(secret) | inside | {escaped for form in inside for escaped in _cases_of(quote(form, safe=""))}
 
 
 def short_forms_of(secret: str) -> set[str]:
@@ -38,7 +38,6 @@ def _written(secret: str) -> set[str]:
 
     once, ascii_once = _in_json(secret), _in_json(secret, ascii_only=True)
     percent = {form for text in _texts(secret) for form in _in_address(_bytes(text))}
-    lower_percent = {re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), text) for text in percent}
     forms = {secret, once, _in_json(once), ascii_once, _in_json(ascii_once, ascii_only=True)}
     forms |= {
         secret.replace("/", "\\/"),
@@ -47,7 +46,7 @@ def _written(secret: str) -> set[str]:
         escape(secret, quote=False),
     }
     forms |= {_with_numbers(secret, *form) for form in _AS_NUMBERS}
-    return forms | percent | lower_percent
+    return forms | percent
 
 
 def _texts(secret: str) -> set[str]:
@@ -63,10 +62,15 @@ def _in_address(data: bytes) -> Iterator[str]:
     """What encoders of addresses make of the data, and of an address with it that is in the query of another one. They
     leave different characters as they are."""
     for safe in ("", "/", "/:@?&=+$,;!*'()"):
-        once = quote(data, safe=safe)
-        yield from (once, quote(once, safe=safe))
-    once = quote_plus(data)
-    yield from (once, quote_plus(once))
+        for once in _cases_of(quote(data, safe=safe)):
+            yield from (once, quote(once, safe=safe))
+    for once in _cases_of(quote_plus(data)):
+        yield from (once, quote_plus(once))
+
+
+def _cases_of(escaped: str) -> tuple[str, str]:
+    """With the digits of escapes in upper and in lower case: encoders write either."""
+    return escaped, re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), escaped)
 
 
 def forms_in_json(text: str) -> Iterator[str]:
