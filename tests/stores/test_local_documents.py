@@ -264,6 +264,7 @@ def test_a_plan_that_is_none_is_refused_by_name(tmp_path: Path) -> None:
         ("shard", {"index": 0, "of": 0}, "there is no shard 0 of 0"),
         ("shard", {"index": 1, "of": 10**30}, "there is no shard 1 of 1"),
         ("started_at", "2026-01-02T03:04:05", "timezone"),
+        ("started_at", "0001-01-01T00:00:00+14:00", "out of range"),
         ("cases_total", -1, "cases_total"),
         ("cases_total", 10**30, "cases_total"),
         ("cases_total", 2 * 10**9, "it has 2,000,000,000 cells"),

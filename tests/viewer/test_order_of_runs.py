@@ -44,3 +44,16 @@ def test_runs_are_sorted_by_a_number_and_those_without_it_are_the_last(tmp_path)
     with site(runs) as client:
         assert _listed(client.get("/?sort=-cells").text) == ["a", "c", "b"]
         assert "'sort' is 'size', expected one of" in unescape(client.get("/?sort=size").text)
+
+
+def test_a_run_of_an_impossible_time_hides_no_other(tmp_path):
+    runs = _renamed_runs(tmp_path, {"a": 1, "b": 2, "c": 3, "d": 4})
+    for file in ("b/plan.json", "c/summary.yaml"):
+        text = (runs / file).read_text()
+        (runs / file).write_text(re.sub(r"""(started_at\W+)\d[^"']*""", r"\g<1>0001-01-01T00:00:00+14:00", text))
+    text = (runs / "d" / "summary.yaml").read_text()
+    (runs / "d" / "summary.yaml").write_text(re.sub(r"(finished_at: '[^Z']*)Z", r"\1", text))
+    with site(runs) as client:
+        text = client.get("/").text
+    assert _listed(text) == ["d", "c", "a", "b"]
+    assert "is out of range in UTC" in unescape(text)

@@ -6,6 +6,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,7 @@ def plan_from_json(place: str, data: bytes, environ: Mapping[str, str]) -> tuple
                 raise ValueError(mistake)
         if plan.seal and plan.seal != _seal_of(msgspec.json.decode(data), create=False):
             plan.seal = ""
+        plan.started_at = _in_utc(plan.started_at)
         return plan, unresolved
     except (ValueError, RecursionError) as error:
         raise InputError(Problem(place, f"is not a valid plan of a run: {error}")) from error
@@ -198,7 +200,17 @@ def summary_from_yaml(data: bytes) -> RunSummary:
     except (yaml.YAMLError, RecursionError) as error:
         raise ValueError(f"not valid YAML: {error}") from error
     with _converting:
-        return msgspec.convert(plain, RunSummary, strict=False)
+        summary = msgspec.convert(plain, RunSummary, strict=False)
+    summary.started_at, summary.finished_at = _in_utc(summary.started_at), _in_utc(summary.finished_at)
+    return summary
+
+
+def _in_utc(moment: datetime) -> datetime:
+    """Raises ValueError for a time near the year 1 or 9999 that UTC does not have."""
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(f"{moment.isoformat()} is out of range in UTC") from error
 
 
 def newer_version(file: str, version: str, line: int | None = None, key: str = "schema_version") -> InputError:
