@@ -38,7 +38,7 @@ def keys() -> list[str]:
     ("type_name", "config", "key", "said"),
     [
         ("contains_text", {"all_of": "x"}, "all_of", ["'all_of'", "list of strings", "the string 'x'"]),
-        ("contains_text", {"any_of": ["a", 3]}, "any_of[1]", ["list of strings", "the integer 3", "any_of[1]"]),
+        ("contains_text", {"any_of": ["a", 3]}, "any_of[1]", ["a string", "the integer 3", "'any_of[1]'"]),
         ("contains_text", {"case_sensitive": "yes"}, "case_sensitive", ["a boolean", "the string 'yes'"]),
         ("contains_text", {"al_of": []}, "al_of", ["unknown key 'al_of'", 'did you mean "all_of"']),
         ("latency_under", {}, "max_ms", ["'max_ms'", "missing", "int"]),
@@ -68,8 +68,21 @@ def keys() -> list[str]:
         ("field_check", {"field": "x", "matches": "["}, "matches", ["'matches'", "regular expression"]),
         ("field_check", {"field": "x", "above": True}, "above", ["'above'", "number", "found true"]),
         ("tool_calls_match", {"mode": "some"}, "mode", ["'mode'", "'subset'", "'some'"]),
-        ("tool_calls_match", {"expected": [{"name": 1}]}, "expected[0].name", ["'expected'", "the integer 1"]),
+        (
+            "tool_calls_match",
+            {"expected": [{"name": 1}]},
+            "expected[0].name",
+            ["'expected[0].name'", "a string", "the integer 1"],
+        ),
         ("tool_calls_match", {"expected": [{"name": "a", "argumnts": {}}]}, "expected[0]", ["'argumnts'"]),
+        ("field_accuracy", {"fields": [{"match": "exact"}]}, "fields[0]", ["'path'", "missing", "a string"]),
+        (
+            "field_accuracy",
+            {"fields": [{"path": "a", "match": "x"}]},
+            "fields[0].match",
+            ["'date'", "found the string 'x'"],
+        ),
+        ("field_accuracy", {"fields": [{"path": "a", "weight": -1}]}, "fields[0].weight", ["a number >= 0", "-1"]),
     ],
 )
 def test_a_bad_configuration_says_what_was_found_and_expected(
@@ -90,7 +103,7 @@ def test_every_wrong_item_of_a_list_is_reported() -> None:
         *("nl_assertions[1].required", "nl_assertions[2]", "nl_assertions[3]"),
         *("include_in_prompt[0]", "include_in_prompt[1]"),
     ]
-    assert "found a mapping: object contains unknown field 'txt'" in refusal.value.problems[1].message
+    assert refusal.value.problems[1].message == "unknown key 'txt'; did you mean \"text\"?"
 
 
 def test_every_problem_is_reported_at_once() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import Any, get_args, get_origin
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 import msgspec
 
@@ -13,6 +15,10 @@ from evalwright.evaluators.wording import in_words, noun, shown
 from evalwright.files.key_paths import Place, as_written, bracketed
 
 __all__ = ["endless_number", "mismatches", "undeclared_key"]
+
+_STEP = re.compile(r"\[[^\]]*\]|\.[^.\[]+")
+"""A step of msgspec's path to a part of a value."""
+_FIELD = re.compile(r"Object (?:contains unknown field `(?P<unknown>.*)`|missing required field `(?P<missing>.*)`)")
 
 
 def undeclared_key(key: object, names: Collection[str]) -> Problem:
@@ -56,23 +62,70 @@ def _mismatch(key: str, expected: Any, value: Any, detail: str) -> Problem:
     """What was found and what was expected. `detail` is msgspec's message, which says where in the value, or which
     bound."""
     detail, _, inner = detail.partition(" - at `")
-    place = key + inner.rstrip("`").removeprefix("$") if inner.startswith("$") else key
-    message = f"{key!r} must be {in_words(expected)}"
+    inner = inner.rstrip("`").removeprefix("$") if inner.startswith("$") else inner
     if inner.startswith("key"):
-        message += " with strings as keys"
-    elif not detail.startswith("Expected"):
-        here = value if place == key else select(place)({key: value})
-        message += f", found {_with_type(here)}: {detail[:1].lower()}{detail[1:].replace('`', chr(39))}"
-    elif "[...]" in place:  # some value of a mapping
-        place = key
-        message += (
-            f" with other values, found {_with_type(value)}: {detail[:1].lower()}{detail[1:].replace('`', chr(39))}"
-        )
-    elif place == key:
-        message += f"{_bound(detail)}, found {_with_type(value)}"
-    else:
-        message += f", found {_with_type(select(place)({key: value}))} at {place!r}"
-    return Problem("", message, key=place)
+        return Problem("", f"{key!r} must be {in_words(expected)} with strings as keys", key=key)
+    place = f"{key}{inner}"
+    kind = _type_at(expected, inner)
+    if kind is None:
+        at, near = ("", key) if "[...]" in inner else (f" at {place!r}", place)  # some value of a mapping
+        found = _with_type(select(near)({key: value}))
+        return Problem("", f"{key!r} must be {in_words(expected)}, found {found}{at}: {_in_sentence(detail)}", key=near)
+    found = select(place)({key: value})
+    if (field := _FIELD.fullmatch(detail)) is not None:
+        return _mistake_about_field(place, kind, field)
+    message = f"{place!r} must be {in_words(kind)}{_bound(detail)}, found {_with_type(found)}"
+    reason = "" if detail.startswith(("Expected", "Invalid enum")) else f": {_in_sentence(detail)}"
+    return Problem("", f"{message}{reason}", key=place)
+
+
+def _mistake_about_field(place: str, kind: Any, field: re.Match[str]) -> Problem:
+    """A key of a mapping that it may not have, or one that it must have."""
+    fields = next(fields for part in _kinds(kind) if (fields := _fields(part)) and _is_about(field, fields))
+    if field["unknown"] is not None:
+        return Problem("", undeclared_key(field["unknown"], fields).message, key=place)
+    missing = field["missing"]
+    return Problem("", f"the required key {missing!r} is missing, expected {in_words(fields[missing])}", key=place)
+
+
+def _is_about(field: re.Match[str], fields: Mapping[str, Any]) -> bool:
+    return field["missing"] in fields if field["missing"] is not None else field["unknown"] not in fields
+
+
+def _type_at(expected: Any, inner: str) -> Any:
+    """The type that is expected at msgspec's path within a value; None if the path does not lead to one."""
+    for step in _STEP.findall(inner):
+        parts = [part for kind in _kinds(expected) if (part := _type_of_part(kind, step)) is not None]
+        if len(parts) != 1:
+            return None
+        expected = parts[0]
+    return expected
+
+
+def _type_of_part(kind: Any, step: str) -> Any:
+    if step[0] == ".":
+        return _fields(kind).get(step[1:])
+    return get_args(kind)[0] if get_origin(kind) is list and step != "[...]" else None
+
+
+def _kinds(expected: Any) -> tuple[Any, ...]:
+    """The types that a value may have."""
+    if get_origin(expected) is Annotated:
+        return _kinds(get_args(expected)[0])
+    if get_origin(expected) in (Union, UnionType):
+        return tuple(kind for part in get_args(expected) for kind in _kinds(part))
+    return (expected,)
+
+
+def _fields(kind: Any) -> dict[str, Any]:
+    """The keys of a mapping and their types; none of any other type."""
+    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+        return {}
+    return {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
+
+
+def _in_sentence(detail: str) -> str:
+    return detail[:1].lower() + detail[1:].replace("`", "'")
 
 
 def _bound(detail: str) -> str:

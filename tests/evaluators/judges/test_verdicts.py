@@ -318,7 +318,7 @@ def test_tokens_of_all_judges_are_added_up() -> None:
         ({"model": "mystery-1", "nl_assertions": ["a"]}, "model", "'openai/mystery-1' is a model of the server at"),
         (MODEL, "nl_assertions", "'nl_assertions' or 'rubric'"),
         ({**MODEL, "nl_assertions": []}, "nl_assertions", "non-empty"),
-        ({**MODEL, "nl_assertions": ["a", 3]}, "nl_assertions[1]", "strings or mappings, found the integer 3"),
+        ({**MODEL, "nl_assertions": ["a", 3]}, "nl_assertions[1]", "a string or a mapping, found the integer 3"),
         ({**MODEL, "nl_assertions": ["a", " "]}, "nl_assertions[1]", "blank"),
         ({**MODEL, "nl_assertions": [{"text": "a", "needed": True}]}, "nl_assertions[0]", "needed"),
         ({**MODEL, "nl_assertions": ["a"], "pass_when": "most"}, "pass_when", "'k_of_n=N', found 'most'"),

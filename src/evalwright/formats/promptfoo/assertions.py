@@ -79,7 +79,8 @@ class Assertions:
     """
 
     def __init__(self, sources: Sources, providers: Providers, known: Sequence[Provider]) -> None:
-        self._sources, self.providers = sources, providers
+        self._sources = sources
+        self.providers: Providers = providers
         self._known = {provider[key]: provider for key in ("label", "id") for provider in known}
         self._read: dict[int, tuple[Any, dict[str, Any] | None]] = {}
         self._specs: dict[tuple[int, int], EvaluatorSpec] = {}
