@@ -36,29 +36,29 @@ def with_own_variables(
         return provider
     others = {key: value for key, value in provider.items() if key != "env"}
     read = set(env_names(others))
-    made: dict[str, Any] = with_environment(others, own)
-    config = made.get("config") or {}
+    expanded: dict[str, Any] = with_environment(others, own)
+    config = expanded.get("config") or {}
     if kind in _MODELS:
-        model = _variables_of_model(str(made["id"]).partition(":")[0], config, variables)
+        model = _variables_of_model(str(expanded["id"]).partition(":")[0], config, variables)
         if model:
-            made["config"] = {**config, **{key: variables[name] for key, name in model.items()}}
+            expanded["config"] = {**config, **{key: variables[name] for key, name in model.items()}}
         read |= {*model.values()}
     programs = kind in _GET_ALL
     for name in own.keys() - read if not programs else ():
         origin.at("env", name).warn("nothing reads this variable", unread=True)
     kept = variables if programs else own
-    return {**made, **({"env": kept} if kept else {})}
+    return {**expanded, **({"env": kept} if kept else {})}
 
 
 def _variables_of_model(prefix: str, config: Mapping[str, Any], variables: Mapping[str, str]) -> dict[str, str]:
     """The variables that stand for keys of a model's settings, which take precedence if they are given."""
     company = _COMPANIES.get(prefix, prefix.upper())
-    found = {}
+    names = {}
     for key, ending in _NAMES.items():
         named = (name for name in variables if re.fullmatch(company + ending, name))
         if not config.get(key) and (name := next(named, None)) is not None:
-            found[key] = name
+            names[key] = name
     if (chosen := config.get("apiKeyEnvar")) is not None:
-        found = {key: name for key, name in found.items() if key != "apiKey"}
-        found |= {"apiKey": chosen} if isinstance(chosen, str) and chosen in variables else {}
-    return found
+        names = {key: name for key, name in names.items() if key != "apiKey"}
+        names |= {"apiKey": chosen} if isinstance(chosen, str) and chosen in variables else {}
+    return names

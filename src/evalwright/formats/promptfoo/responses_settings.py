@@ -13,18 +13,18 @@ _NAME = "response_schema"
 
 def responses_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """`response_format` and `verbosity` are parts of `text`, and functions have no level of their own."""
-    made = {key: value for key, value in settings.items() if key not in ("response_format", "verbosity")}
+    sent = {key: value for key, value in settings.items() if key not in ("response_format", "verbosity")}
     text = {
         **({"format": _format(form)} if isinstance(form := settings.get("response_format"), dict) else {}),
         **({"verbosity": settings["verbosity"]} if settings.get("verbosity") else {}),
     }
     if text:
-        made["text"] = {**text, **(made.get("text") or {})}
-    if isinstance(tools := made.get("tools"), list):
-        made["tools"] = [_flat_tool(tool) for tool in tools]
-    if (choice := _function_in(made.get("tool_choice"))) is not None:
-        made["tool_choice"] = {"type": "function", "name": choice.get("name")}
-    return made
+        sent["text"] = {**text, **(sent.get("text") or {})}
+    if isinstance(tools := sent.get("tools"), list):
+        sent["tools"] = [_flat_tool(tool) for tool in tools]
+    if (choice := _function_in(sent.get("tool_choice"))) is not None:
+        sent["tool_choice"] = {"type": "function", "name": choice.get("name")}
+    return sent
 
 
 def _format(form: Mapping[str, Any]) -> dict[str, Any]:
