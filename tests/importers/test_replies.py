@@ -86,3 +86,9 @@ def test_a_mapped_reply_of_another_form_is_a_mistake(tmp_path):
 def test_lines_of_records_are_told_by_their_content(tmp_path):
     file = written(tmp_path / "calls.log", [{"id": name, "messages": HELLO} for name in "ab"])
     assert [case["id"] for case in imported(tmp_path, "openai-messages", file)[1]] == ["a", "b"]
+
+
+def test_usage_of_anthropic_has_cached_tokens_beside_the_input(tmp_path):
+    usage = {"input_tokens": 3, "output_tokens": 4, "cache_read_input_tokens": 1000}
+    _, trace = imported_call(tmp_path, {"messages": HELLO, "usage": usage})
+    assert (trace["metrics"]["token_input"], trace["metrics"]["custom"]) == (1003, {"cache_read_tokens": 1000})

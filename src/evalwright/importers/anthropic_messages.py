@@ -7,10 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from evalwright.importers.blocks import assistant_blocks, blocks_in, texts_of, tokens_of, user_blocks
+from evalwright.importers.blocks import assistant_blocks, blocks_in, texts_of, user_blocks
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.placed_records import ImportRecord, placed_records
 from evalwright.importers.record_values import described
+from evalwright.importers.token_counts import anthropic_tokens
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript
 from evalwright.model.trace import TraceError
@@ -73,7 +74,7 @@ class _Record:
             if isinstance(value.get("response"), dict):
                 self._response(value["response"])
             if value.get("usage") is not None:
-                self._talk.tokens = tokens_of(self._reading.notes, value["usage"])
+                self._talk.tokens = anthropic_tokens(self._reading.notes, value["usage"])
         return self._talk
 
     def _note_name(self, value: dict[str, Any]) -> None:
@@ -88,7 +89,7 @@ class _Record:
         model = response.get("model")
         turn = self._talk.turn(None, None, model if isinstance(model, str) else None)
         assistant_blocks(self._talk, turn, blocks_in(response.get("content")), self._reading.notes)
-        self._talk.tokens += tokens_of(self._reading.notes, response.get("usage"))
+        self._talk.tokens += anthropic_tokens(self._reading.notes, response.get("usage"))
         self._talk.extra.pop("stopped", None)  # an earlier response was continued
         if response.get("stop_reason") not in (None, "end_turn", "tool_use", "stop_sequence"):
             self._talk.extra["stopped"] = response["stop_reason"]

@@ -10,7 +10,6 @@ import msgspec
 from evalwright.importers.agent_turns import AgentTurn
 from evalwright.importers.record_values import described
 from evalwright.importers.sources import ImportNotes
-from evalwright.importers.token_counts import Tokens, token_count
 from evalwright.importers.transcript import Transcript, arguments_of
 
 __all__ = [
@@ -23,7 +22,6 @@ __all__ = [
     "lost_with",
     "texts_of",
     "thoughts_in",
-    "tokens_of",
     "user_blocks",
 ]
 
@@ -166,28 +164,6 @@ def _result(talk: Transcript, block: ContentBlock, notes: ImportNotes, at: Any) 
 
 
 _READY = (str, dict)
-
-
-def tokens_of(notes: ImportNotes, *usages: Any) -> Tokens:
-    """The sum of usages as Anthropic counts them: `input_tokens` does not include cached ones."""
-    sums: dict[str, int] = {}
-    for usage in usages:
-        if not isinstance(usage, dict):
-            if usage is not None:
-                token_count(usage, notes)
-            continue
-        for key in _COUNTS:
-            number = usage.get(key)
-            if type(number) is int and number >= 0:  # nearly all blocks: saves the call
-                sums[key] = sums.get(key, 0) + number
-            elif (count := token_count(number, notes)) is not None:
-                sums[key] = sums.get(key, 0) + count
-    sent, out, read, written = map(sums.get, _COUNTS)
-    parts = [part for part in (sent, read, written) if part is not None]
-    return Tokens(sum(parts) if parts else None, out, None, read, written)
-
-
-_COUNTS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
 
 def dictionaries(value: Any) -> Iterator[dict[str, Any]]:

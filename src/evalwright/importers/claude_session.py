@@ -15,11 +15,11 @@ from typing import Any
 import msgspec
 
 from evalwright.importers.agent_turns import AgentTurn
-from evalwright.importers.blocks import Content, assistant_blocks, tokens_of, user_blocks
+from evalwright.importers.blocks import Content, assistant_blocks, user_blocks
 from evalwright.importers.claude_lines import SessionLine, SessionMessage
 from evalwright.importers.record_values import described, too_deep
 from evalwright.importers.sources import ImportNotes, Mistakes
-from evalwright.importers.token_counts import recorded_dollars, recorded_milliseconds, recorded_time
+from evalwright.importers.token_counts import anthropic_tokens, recorded_dollars, recorded_milliseconds, recorded_time
 from evalwright.importers.transcript import Transcript
 from evalwright.model.trace import TraceError
 
@@ -70,7 +70,7 @@ class _Conversation:
 
     def counted(self, notes: ImportNotes) -> Transcript:
         """The conversation with the usage of all its calls."""
-        self.talk.tokens = tokens_of(notes, *self.usage.values())
+        self.talk.tokens = anthropic_tokens(notes, *self.usage.values())
         if self.costs:
             self.talk.tokens.cost = sum(self.costs.values())
         return self.talk
@@ -228,7 +228,7 @@ class ClaudeSession:
         if isinstance(outcome.result, str):
             talk.answer = outcome.result
         if isinstance(outcome.usage, dict):
-            talk.tokens = tokens_of(self._notes, outcome.usage)
+            talk.tokens = anthropic_tokens(self._notes, outcome.usage)
         if (cost := recorded_dollars(outcome.total_cost_usd, self._notes)) is not None:
             talk.tokens.cost = cost
         talk.latency_ms = recorded_milliseconds(outcome.duration_ms, self._notes)

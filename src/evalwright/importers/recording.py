@@ -17,7 +17,7 @@ from evalwright.importers.record_values import RECORDING_DEPTH, described, momen
 from evalwright.importers.recorded_replies import RecordedReply, completion_reply, ends_with_answer, recorded_reply
 from evalwright.importers.recordings import Json, RecordingPlace
 from evalwright.importers.sources import ImportNotes
-from evalwright.importers.token_counts import Tokens, openai_tokens
+from evalwright.importers.token_counts import Tokens, reply_tokens
 from evalwright.model.trace import Metrics, Output, ToolCall, ToolResult, Trace, TraceMessage
 
 __all__ = ["UNKNOWN_TIME", "ReadConversation", "RecordReader", "RecordedConversation", "Recording", "ReportMistake"]
@@ -277,10 +277,10 @@ class _Parts:
 
     def tokens(self, reply: RecordedReply | None, lost: ImportNotes) -> Tokens:
         """The usage of the reply, else that of the record."""
-        replied = openai_tokens(reply.about.get("usage") if reply is not None else None, lost)
+        replied = reply_tokens(reply.about.get("usage") if reply is not None else None, lost)
         if replied != Tokens():
             return replied
-        recorded = openai_tokens(self._record.get("usage"), lost)
+        recorded = reply_tokens(self._record.get("usage"), lost)
         self.read_keys |= {"usage"} if recorded != Tokens() else set()
         return recorded
 

@@ -12,7 +12,16 @@ from evalwright.files.numbers import is_number
 from evalwright.importers.record_values import in_utc, moment
 from evalwright.importers.sources import ImportNotes
 
-__all__ = ["Tokens", "openai_tokens", "recorded_dollars", "recorded_milliseconds", "recorded_time", "token_count"]
+__all__ = [
+    "Tokens",
+    "anthropic_tokens",
+    "openai_tokens",
+    "recorded_dollars",
+    "recorded_milliseconds",
+    "recorded_time",
+    "reply_tokens",
+    "token_count",
+]
 
 _LONGEST = 10**15
 """Milliseconds; a number above is none that was measured, and may be too large to be stored."""
@@ -76,6 +85,35 @@ def openai_tokens(usage: Any, notes: ImportNotes) -> Tokens:
         detail(written, "reasoning_tokens"),
         detail(sent, "cached_tokens"),
     )
+
+
+def reply_tokens(usage: Any, notes: ImportNotes) -> Tokens:
+    """What a usage says in the form of either API: Anthropic's has cached tokens beside the input."""
+    if isinstance(usage, dict) and "input_tokens" in usage and not usage.keys().isdisjoint(_COUNTS[2:]):
+        return anthropic_tokens(notes, usage)
+    return openai_tokens(usage, notes)
+
+
+def anthropic_tokens(notes: ImportNotes, *usages: Any) -> Tokens:
+    """The sum of usages as Anthropic counts them: `input_tokens` does not include cached ones."""
+    sums: dict[str, int] = {}
+    for usage in usages:
+        if not isinstance(usage, dict):
+            if usage is not None:
+                token_count(usage, notes)
+            continue
+        for key in _COUNTS:
+            number = usage.get(key)
+            if type(number) is int and number >= 0:  # nearly all blocks: saves the call
+                sums[key] = sums.get(key, 0) + number
+            elif (count := token_count(number, notes)) is not None:
+                sums[key] = sums.get(key, 0) + count
+    sent, out, read, written = map(sums.get, _COUNTS)
+    parts = [part for part in (sent, read, written) if part is not None]
+    return Tokens(sum(parts) if parts else None, out, None, read, written)
+
+
+_COUNTS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
 
 def recorded_dollars(value: Any, notes: ImportNotes) -> float | None:
