@@ -6,6 +6,7 @@ from evalwright.decisions.gate_planning import gate_plan
 from evalwright.decisions.planning import Aim, planned, suite_plan
 from evalwright.decisions.sides import CaseTotal, SideCounts
 from evalwright.decisions.spreads import Spread, guessed_spreads, spreads_of
+from evalwright.errors import InputError
 from evalwright.statistics import power_mcnemar_exact, power_trials
 
 COARSE = Aim(0.045, 0.0, 0.05, 0.8)
@@ -87,6 +88,12 @@ def test_single_trials_of_two_runs_say_how_far_one_trial_varies_but_not_more() -
     assert needs[0][2] == needs[2][2]
     assert needs[1][2] < needs[0][2] / 2 < needs[3][2]
     assert len(suite_plan("s", 3, runs, [1], COARSE).rows) == 1
+
+
+def test_two_runs_without_a_common_case_say_nothing() -> None:
+    other = SideCounts("v", {"other": CaseTotal(1, 3), "c0": CaseTotal(0, 0)})
+    with pytest.raises(InputError, match="no case in common"):
+        suite_plan("s", 3, [side((1, 3), (2, 3)), other], [1], COARSE)
 
 
 def test_a_margin_takes_as_many_cases_as_their_changes_vary() -> None:

@@ -102,6 +102,8 @@ def suite_plan(
 
     Without a run in which anything varies, one trial per case is planned, as nothing is known about more. An aim to
     detect 0 is no aim.
+
+    Raises InputError if two runs have no judged case in common.
     """
     if aim.detect or aim.margin:
         spreads = spreads_of(runs[0], runs[1] if len(runs) > 1 else None) if runs else []

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from evalwright.decisions.kinds import tallied
 from evalwright.decisions.sides import CaseTotal, SideCounts, units_of_cases
+from evalwright.errors import InputError
 from evalwright.statistics.changes import flipping_share
 from evalwright.statistics.means import mean_of, variance_of
 from evalwright.statistics.rates import rate_of_units
@@ -56,7 +57,10 @@ def guessed_spreads(run: SideCounts | None = None) -> list[Spread]:
 
 def spreads_of(a: SideCounts, b: SideCounts | None) -> list[Spread]:
     """The spread that one run, or two of the same cases, show, with the cost and time of a cell; none if nothing
-    varies, because that would say that any difference is seen at once."""
+    varies, because that would say that any difference is seen at once.
+
+    Raises InputError if two runs have no judged case in common.
+    """
     parts = _parts_of_one(a) if b is None else _parts_of_two(a, b)
     cost, latency = a.mean("cost")[0], a.mean("latency")[0]
     known, shares = (design_effect(a), cost, latency, _rate(a.passes)), _shares(a.passes)
@@ -86,11 +90,13 @@ def _parts_of_one(side: SideCounts) -> list[_Part]:
 def _parts_of_two(a: SideCounts, b: SideCounts) -> list[_Part]:
     shared = [case for case, total in a.passes.items() if total.judged and case in b.passes and b.passes[case].judged]
     pairs = [(a.passes[case], b.passes[case]) for case in shared]
+    if not pairs:
+        raise InputError("the two runs have no case in common that was judged in both: plan from one of them")
     spread = variance_of([two.value - one.value for one, two in pairs]) or 0.0
     if all(one.judged == two.judged == 1 for one, two in pairs):
         changed = sum(one.value != two.value for one, two in pairs)
         coins = min(len(pairs), 2 * changed)  # the fewest that change as often
-        of_changes = changed / max(1, len(pairs)), {0.5: coins, 1.0: len(pairs) - coins}
+        of_changes = changed / len(pairs), {0.5: coins, 1.0: len(pairs) - coins}
         by_chance = _Part("these two runs, if cases change by chance", 0.0, spread / 2, *of_changes)
         # One trial a side does not show how much of the spread other trials would repeat.
         for_good = _Part("these two runs, if cases change for good", spread, 0.0, *of_changes)
