@@ -265,10 +265,11 @@ def _of_user(traceback: TracebackType | None) -> TracebackType | None:
     if "evalwright" not in places:
         return None
     last = len(places) - places[::-1].index("evalwright")
-    kept, rest = [entry for entry, place in zip(entries[:last], places, strict=False) if not place], None
-    for entry in reversed(kept + entries[last:]):
-        rest = TracebackType(rest, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
-    return rest
+    callers = [entry for entry, place in zip(entries[:last], places, strict=False) if not place]
+    shown = None
+    for entry in reversed(callers + entries[last:]):
+        shown = TracebackType(shown, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return shown
 
 
 def _place(entry: TracebackType) -> str:
