@@ -42,6 +42,28 @@ def test_every_mistake_in_the_arguments_of_a_class_is_named(tmp_path: Path) -> N
     assert "the required key 'folder' is missing" in said
 
 
+_PARTED = """
+import dataclasses
+import msgspec
+
+@dataclasses.dataclass
+class Limit:
+    most: int
+
+class Parted(msgspec.Struct, frozen=True):
+    limit: Limit
+
+    def evaluate(self, case, trace): ...
+"""
+
+
+def test_a_key_that_a_dataclass_of_another_package_lacks_is_named(tmp_path: Path) -> None:
+    (tmp_path / "parted.py").write_text(_PARTED)
+    assert "'limit' must be a Limit, found a mapping: object missing required field 'most'" in _built(
+        tmp_path, "parted:Parted", "{'limit': {}}"
+    )
+
+
 _OURS_CHANGED = """
 from evalwright.evaluators.text.contains import ContainsText
 from evalwright.plugins import Evaluation

@@ -72,24 +72,26 @@ def _mismatch(key: str, expected: Any, value: Any, detail: str) -> Problem:
         found = _with_type(select(near)({key: value}))
         return Problem("", f"{key!r} must be {in_words(expected)}, found {found}{at}: {_in_sentence(detail)}", key=near)
     found = select(place)({key: value})
-    if (field := _FIELD.fullmatch(detail)) is not None:
-        return _mistake_about_field(place, kind, field)
+    if (field := _FIELD.fullmatch(detail)) is not None and (fields := _fields_meant(kind, field)):
+        return _mistake_about_field(place, fields, field)
     message = f"{place!r} must be {in_words(kind)}{_bound(detail)}, found {_with_type(found)}"
     reason = "" if detail.startswith(("Expected", "Invalid enum")) else f": {_in_sentence(detail)}"
     return Problem("", f"{message}{reason}", key=place)
 
 
-def _mistake_about_field(place: str, kind: Any, field: re.Match[str]) -> Problem:
+def _mistake_about_field(place: str, fields: Mapping[str, Any], field: re.Match[str]) -> Problem:
     """A key of a mapping that it may not have, or one that it must have."""
-    fields = next(fields for part in _kinds(kind) if (fields := _fields(part)) and _is_about(field, fields))
     if field["unknown"] is not None:
         return Problem("", undeclared_key(field["unknown"], fields).message, key=place)
     missing = field["missing"]
     return Problem("", f"the required key {missing!r} is missing, expected {in_words(fields[missing])}", key=place)
 
 
-def _is_about(field: re.Match[str], fields: Mapping[str, Any]) -> bool:
-    return field["missing"] in fields if field["missing"] is not None else field["unknown"] not in fields
+def _fields_meant(kind: Any, field: re.Match[str]) -> Mapping[str, Any]:
+    """Those of the mapping that a message is about; none if they are not known, as for dataclasses of plug-ins."""
+    missing, unknown = field["missing"], field["unknown"]
+    mappings = (fields for part in _kinds(kind) if (fields := _fields(part)))
+    return next((fields for fields in mappings if missing in fields or (missing is None and unknown not in fields)), {})
 
 
 def _type_at(expected: Any, inner: str) -> Any:
