@@ -1,6 +1,7 @@
 """What sessions do to the process: for whom they do it, and that nothing of it stays."""
 
 import os
+import subprocess
 import sys
 import threading
 
@@ -181,3 +182,27 @@ def test_prints_are_masked_with_what_the_environment_holds_by_then(monkeypatch):
     assert hide("a value-of-user-code") == "a ***MASKED***"
     monkeypatch.setenv("SOME_TOKEN", "another-value")
     assert hide("now another-value") == "now ***MASKED***"
+
+
+INTERRUPTED = """
+import sys
+from evalwright.session import Session
+
+def interrupt(frame, event, argument):
+    if event == "return" and frame.f_code.co_qualname == "DivertedOutput.end":
+        raise KeyboardInterrupt
+    return interrupt
+
+try:
+    with Session(owns_process=True, stdout="keep"):
+        with Session(owns_process=True):
+            sys.settrace(interrupt)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.cold
+def test_what_ctrl_c_finds_undone_is_not_undone_again():
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")

@@ -114,18 +114,20 @@ class Process:
             self._withdraw(session)
             if not self._open and self._exit is not None:
                 os._exit, self._exit = self._exit, None  # type: ignore[assignment]
+            # Each is noted as undone first: the outer session closes, too, if Ctrl-C comes in between.
             if self._router is not None and not any(opened.to_stderr for opened in self._open):
-                sys.stdout = self._router.before
-                self._router.end()
-                self._router = None
+                router, self._router = self._router, None
+                sys.stdout = router.before
+                router.end()
             if self._diverted is not None and not any(
                 opened.to_stderr and opened.owns_process for opened in self._open
             ):
-                self._diverted.end()
-                self._diverted = None
+                diverted, self._diverted = self._diverted, None
+                diverted.end()
             if self._errors is not None and not any(opened.owns_process for opened in self._open):
-                self._errors.end()
-                sys.stderr, self._errors = self._errors.before, None
+                errors, self._errors = self._errors, None
+                sys.stderr = errors.before
+                errors.end()
 
     def others(self, sessions: Collection[Holder]) -> list[Holder]:
         """The open sessions other than these."""
