@@ -34,23 +34,15 @@ def trace(folder: Path, *documents: Any, plain: bool = False) -> dict[str, Any]:
 
 def model_call(conventions: str) -> dict[str, Any]:
     """A span in which a model was asked, called a tool, and used 12 and 5 tokens."""
-    if conventions == "messages":
+    if conventions in ("messages", "structured messages"):
+        written = json.dumps if conventions == "messages" else list
         asked = [{"role": "user", "parts": [{"type": "text", "content": "Where is order 7?"}]}]
         call = {"type": "tool_call", "id": "c1", "name": "track", "arguments": {"order": 7}}
-        said = [
-            {"role": "assistant", "parts": [{"type": "text", "content": "On its way"}, call], "finish_reason": "stop"}
-        ]
+        parts = [{"type": "text", "content": "On its way"}, call]
+        said = [{"role": "assistant", "parts": parts, "finish_reason": "stop"}]
         return span(2, "chat m", {
             "gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai",
-            "gen_ai.input.messages": json.dumps(asked), "gen_ai.output.messages": json.dumps(said),
-            "gen_ai.usage.input_tokens": 12, "gen_ai.usage.output_tokens": 5,
-        }, below=1)  # fmt: skip
-    if conventions == "structured messages":
-        asked = [{"role": "user", "parts": [{"type": "text", "content": "Where is order 7?"}]}]
-        call = {"type": "tool_call", "id": "c1", "name": "track", "arguments": {"order": 7}}
-        said = [{"role": "assistant", "parts": [{"type": "text", "content": "On its way"}, call]}]
-        return span(2, "chat m", {
-            "gen_ai.operation.name": "chat", "gen_ai.input.messages": asked, "gen_ai.output.messages": said,
+            "gen_ai.input.messages": written(asked), "gen_ai.output.messages": written(said),
             "gen_ai.usage.input_tokens": 12, "gen_ai.usage.output_tokens": 5,
         }, below=1)  # fmt: skip
     if conventions == "content events":

@@ -19,6 +19,9 @@ from evalwright.importers.sources import binary_flaw, document, flaw_of, is_text
 
 __all__ = ["check", "detected", "flaw_in", "no_format_fits"]
 
+_FEW_NAMES, _LONG_NAME = 8, 40
+"""How many names of a file's keys or columns a message shows, and how many characters of each."""
+
 _BYTE = re.compile(r"\(byte (\d+)\)")
 _READABLE: dict[str, Callable[[Head], bool]] = {"anthropic-messages": may_be_anthropic, "openinference": is_otlp}
 """Formats that can also be read from files without their marks, if the user names the format."""
@@ -73,9 +76,6 @@ def _seen_in(head: Head) -> str:
     if not names:
         return ""
     return f" in a table with the columns {few}" if head.columns else f" in objects with the keys {few}"
-
-
-_FEW_NAMES, _LONG_NAME = 8, 40
 
 
 def check(file: Path, format: str, head: Head) -> None:
