@@ -1,5 +1,7 @@
 """Stored runs are compared and decided on, and those to come are planned."""
 
+import json
+
 import pytest
 
 import evalwright as ew
@@ -256,6 +258,18 @@ def test_a_plan_of_a_gate_needs_no_difference():
     assert (plan.gate.passes_from, plan.rows, plan.reached) == (72, (), True)
     assert not ew.plan(3, at_least=0.9).reached
     assert "<svg" not in plan._repr_html_()
+
+
+def test_a_plan_of_a_suite_whose_code_makes_tests_executes_none_of_it_and_says_so(tmp_path):
+    (tmp_path / "made.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'w').close()\ndef tests(*_): return []\n")
+    test = {"vars": {"q": "x"}, "assert": [{"type": "contains", "value": "x"}]}
+    config = {"prompts": ["{{q}}"], "providers": ["echo"], "tests": [test, "file://made.py:tests"]}
+    (tmp_path / "promptfooconfig.json").write_text(json.dumps(config))
+    plan = ew.plan(tmp_path / "promptfooconfig.json", detect=0.1)
+    assert (plan.cases, (tmp_path / "executed").exists()) == (1, False)
+    [warning] = plan.warnings
+    assert "made.py was not executed: it makes tests, which are not counted" in warning
+    assert str(plan).endswith(f"warning: {warning}")
 
 
 def test_all_mistakes_of_a_plan_are_told_at_once():

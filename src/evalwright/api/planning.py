@@ -6,15 +6,17 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalwright.api.arguments import kind_problems
-from evalwright.api.problems import points_of, refused
+from evalwright.api.problems import masked_problems, points_of, refused
 from evalwright.api.runs import Run, run_of
 from evalwright.errors import InputError, Problem
+from evalwright.files.masker import Masker
 from evalwright.model.cell_index import rereading
 from evalwright.model.plan import MOST_TRIALS
 from evalwright.model.suite import Suite
+from evalwright.session.imports import nothing_imported
 from evalwright.statistics.levels import LEAST_ALPHA
 
 if TYPE_CHECKING:
@@ -28,11 +30,14 @@ __all__ = ["CasesPlan", "plan"]
 class CasesPlan:
     """How many cases it takes to show a difference; printing it shows what `evalwright plan` prints."""
 
-    __slots__ = ("_record", "_runs")
+    __slots__ = ("_record", "_runs", "warnings")
 
-    def __init__(self, record: SuitePlan, runs: str) -> None:
+    def __init__(self, record: SuitePlan, runs: str, warnings: Sequence[str]) -> None:
         """Not to be called: `plan` gives plans."""
         self._record, self._runs = record, runs
+        self.warnings: Sequence[str] = warnings
+        """What is wrong with the suite but does not keep it from running, and tests that are not counted because code
+        of the suite makes them."""
 
     @property
     def rows(self) -> Sequence[PlanRow]:
@@ -78,7 +83,7 @@ class CasesPlan:
     def __str__(self) -> str:
         from evalwright.reports.planning import planning_lines
 
-        return "\n".join(planning_lines(self._record, self._runs))
+        return "\n".join([*planning_lines(self._record, self._runs), *(f"warning: {line}" for line in self.warnings)])
 
     def __repr__(self) -> str:
         return f"<CasesPlan of {self._record.suite!r}: {self.cases} cases, reached: {self.reached}>"
@@ -90,6 +95,7 @@ class CasesPlan:
         return f"<div><pre>{escape(str(self))}</pre>{picture}</div>"
 
 
+@nothing_imported()
 def plan(
     suite: Suite | int | str | os.PathLike[str],
     *,
@@ -101,7 +107,8 @@ def plan(
     runs: Run | str | os.PathLike[str] | Sequence[Run | str | os.PathLike[str]] = (),
     trials: Sequence[int] = (1, 3, 5),
 ) -> CasesPlan:
-    """How many cases and trials it takes to show a difference, or what a gate would do. Nothing is run.
+    """How many cases and trials it takes to show a difference, or what a gate would do. Nothing is run, and no
+    code of the suite is executed.
 
     Exact power of McNemar's test for one trial, else the noncentral t distribution with the variances of Miller 2024
     (arXiv 2411.00640, section 5).
@@ -132,10 +139,10 @@ def plan(
         raise InputError(problems)
     listed = [runs] if isinstance(runs, Run | str | os.PathLike) else list(runs or ())
     sides = [_side(run_of(run)) for run in listed]
-    name, cases, concurrency = _cases(suite)
+    planned = _planned(suite)
     aim = Aim(seen or 0.0, loss, alpha, power)
-    record = suite_plan(name, cases, sides, sorted(set(trials)), aim, at_least, concurrency)
-    return CasesPlan(record, ", ".join(run_of(run)._label for run in listed))
+    record = suite_plan(planned.name, planned.cases, sides, sorted(set(trials)), aim, at_least, planned.concurrency)
+    return CasesPlan(record, ", ".join(run_of(run)._label for run in listed), planned.warnings)
 
 
 def _problems(
@@ -175,13 +182,25 @@ def _side(run: Run) -> SideCounts:
     return side
 
 
-def _cases(suite: Suite | int | str | os.PathLike[str]) -> tuple[str, int, int]:
-    """Name, number of cases, and cells in flight at once."""
+class _Planned(NamedTuple):
+    """What is planned: a suite, or merely a number of cases."""
+
+    name: str
+    cases: int
+    concurrency: int = 1
+    """Cells in flight at once."""
+    warnings: Sequence[str] = ()
+
+
+def _planned(suite: Suite | int | str | os.PathLike[str]) -> _Planned:
     from evalwright.formats.loading import load_suite
 
     if isinstance(suite, int):
         if suite < 1:
             raise InputError(refused("suite", f"expected at least one case, found {suite}"))
-        return "a suite", suite, 1
-    read = suite if isinstance(suite, Suite) else load_suite(Path(suite), None, to_run=False)
-    return read.name, sum(1 for _ in read.cases), read.run.max_concurrency
+        return _Planned("a suite", suite)
+    with masked_problems():
+        read = suite if isinstance(suite, Suite) else load_suite(Path(suite), None, to_run=False)
+    mask = Masker.of(read.secrets, os.environ).mask_text
+    warnings = tuple(mask(str(problem)) for problem in read.warnings)
+    return _Planned(read.name, sum(1 for _ in read.cases), read.run.max_concurrency, warnings)
