@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import psycopg
@@ -108,6 +109,23 @@ def test_a_run_in_a_database_is_found_from_anywhere(tmp_path: Path) -> None:
     without = Project(tmp_path / "there").command("inspect", address)
     assert without.returncode == 2
     assert "EVALWRIGHT_POSTGRES_DSN" in without.stderr
+
+
+def test_a_run_in_a_database_that_left_no_folder_is_found_and_resumed_through_its_suite(tmp_path: Path) -> None:
+    project = suite_with_literal_dsn(tmp_path)
+    project.environment = {}
+    place = run(project, "run", "eval.yaml", "--quiet", code=3).strip()
+    schema = json.loads((tmp_path / place / "store.json").read_text())["store"]["config"]["schema"]
+    shutil.rmtree(tmp_path / "runs")  # as if it had been killed before the folder was there
+    mine = ("--suite", "eval.yaml")
+    assert Path(place).name in run(project, "list", "runs", f"postgres:{schema}", *mine)
+    assert "2 shown" in run(project, "inspect", f"postgres:{schema}/{Path(place).name}", *mine)
+    assert "nothing to do" in run(project, "resume", f"postgres:{schema}", *mine, code=3)
+    suite = yaml.safe_load((tmp_path / "eval.yaml").read_text())
+    (tmp_path / "local.yaml").write_text(yaml.safe_dump({**suite, "output": [LOCAL_FILES]}))
+    other = project.command("inspect", f"postgres:{schema}", "--suite", "local.yaml")
+    assert other.returncode == 2
+    assert "the suite keeps its runs in a store of type 'local_files'" in other.stderr
 
 
 def test_a_mistake_in_the_store_is_told_with_its_line(tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def _runs(folder: Path | None, trusted: Mapping[str, Any], as_json: bool) -> Non
     if folder is not None and not os.path.exists(folder) and folder != RUNS and not is_on_a_server(folder):
         raise InputError(Problem(str(folder), f"there is no such folder{near_file(folder)}"))
     places = places_here() if folder is None else [folder]
-    rows = [_run_row(place, trusted) for shelf in places for place in run_places(shelf)]
+    rows = [_run_row(place, trusted) for shelf in places for place in run_places(shelf, **trusted)]
     warn(f"{path} cannot be read: permission denied" for shelf in places for path in _closed_folders(shelf))
     if as_json:
         _print_json(rows)

@@ -35,7 +35,7 @@ def run_argument(name: str = "run") -> Callable[[F], F]:
 
 
 class RunPath(PathParam):
-    """The path of a run. A folder that only notes its store becomes a Place, if the user trusts that note."""
+    """The path of a run. One that only leads to its store becomes a Place, if the user says where that is."""
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from evalwright.cli.completion import run_paths
@@ -47,9 +47,9 @@ class RunPath(PathParam):
         trusted = {} if ctx is None else store_choice(ctx)
         if not trusted:
             return path
-        from evalwright.run.locations import NOTE, find_run
+        from evalwright.run.locations import NOTE, find_run, is_on_a_server
 
-        return find_run(path, **trusted) if (path / NOTE).is_file() else path
+        return find_run(path, **trusted) if is_on_a_server(path) or (path / NOTE).is_file() else path
 
 
 _STORE, _SUITE = "evalwright.store", "evalwright.suite"

@@ -161,14 +161,15 @@ def find_run(
 
     `secrets` of its suite are masked in what is written, besides those of the environment. A run folder may come from
     anyone: for a run elsewhere, its note gives the id and the kind of store, and the address comes from the user, in
-    the environment or as `named`, the store of the user's suite; from the note only if that is `trusted`.
+    the environment or as `named`, the store of the user's suite; from the note only if that is `trusted`. `named` is
+    also where `postgres:SCHEMA` is: a process that was killed before it wrote its note has left a run only there.
     """
     if isinstance(path, Place):
         return path
     path = _below_runs(path)
     masker = Masker.of(secrets, os.environ)
     if is_on_a_server(path):
-        return _in_postgres(str(path), masker)
+        return _in_postgres(str(path), named, masker)
     if os.path.isfile(path / NOTE):
         return _noted_place(path.resolve(), secrets, named, trusted)
     file = next((place for place in (path, *path.parents) if os.path.isfile(place)), None)
@@ -207,9 +208,12 @@ def _below_runs(path: Path) -> Path:
     return path
 
 
-def _in_postgres(text: str, masker: Masker) -> Place:
+def _in_postgres(text: str, named: Plugin | None, masker: Masker) -> Place:
+    if named is not None and named.type != "postgres":
+        raise InputError(f"{text}: the suite keeps its runs in a store of type {named.type!r}")
     schema, _, run_id = text.removeprefix(_POSTGRES).partition("/")
-    store = _built(Plugin("postgres", {"schema": schema} if schema else {}), masker, RUNS.absolute())
+    plugin = Plugin("postgres", {**(named.config if named else {}), **({"schema": schema} if schema else {})})
+    store = _built(plugin, masker, _runs_folder(plugin))
     if not run_id:
         ids = store.run_ids()
         if not ids:
@@ -278,13 +282,13 @@ def _authored_store(note: _Note) -> dict[str, Any]:
     return {}
 
 
-def run_places(path: Path) -> list[Path]:
+def run_places(path: Path, **store: Any) -> list[Path]:
     """The paths of all runs in a folder, a SQLite file or `postgres:SCHEMA`, oldest first; noted ones last.
 
-    Raises InputError.
+    `store` is passed to `find_run`. Raises InputError.
     """
     if is_on_a_server(path):
-        return [path / run_id for run_id in find_run(path).store.run_ids()]
+        return [path / run_id for run_id in find_run(path, **store).store.run_ids()]
     if os.path.isfile(path):
         from evalwright.stores.sqlite import Sqlite
 

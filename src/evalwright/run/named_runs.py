@@ -19,10 +19,11 @@ __all__ = ["named_runs", "runs_matching"]
 _SQLITE = b"SQLite format 3\0"
 
 
-def runs_matching(text: str) -> list[Path]:
+def runs_matching(text: str, **store: Any) -> list[Path]:
     """The path of a run, or the paths of all runs that a glob matches: folders, `FILE.sqlite/*`, `postgres:SCHEMA/*`.
 
-    Raises InputError for a glob that matches no run, and for a folder that is none but has some in it.
+    `store` is passed to `find_run`. Raises InputError for a glob that matches no run, and for a folder that is none but
+    has some in it.
     """
     if not has_magic(text) or os.path.lexists(text):
         if Path(text).is_dir() and not _leads_to_run(Path(text)) and (below := _runs_below(text)):
@@ -30,7 +31,7 @@ def runs_matching(text: str) -> list[Path]:
         return [Path(text)]
     above, _, pattern = text.rpartition("/")
     if is_on_a_server(above) or Path(above).is_file():
-        matching = [path for path in run_places(Path(above)) if fnmatchcase(path.name, pattern)]
+        matching = [path for path in run_places(Path(above), **store) if fnmatchcase(path.name, pattern)]
     else:
         matching = _runs_at(text)
     if not matching:
@@ -44,7 +45,7 @@ def named_runs(texts: Iterable[str], **store: Any) -> list[Place]:
     places, mistakes = list[Place](), AllMistakes()
     for text in texts:
         with mistakes:
-            places += [find_run(path, **store) for path in runs_matching(text)]
+            places += [find_run(path, **store) for path in runs_matching(text, **store)]
     mistakes.refuse()
     return places
 
