@@ -130,7 +130,8 @@ def test_sonarqube_gets_an_issue_for_each_cell_that_did_not_pass_and_the_rules_o
     assert document["issues"][1]["primaryLocation"] == {"message": "c3 · new: says_hello: missing 'hello'", **place}
     rules = {rule["id"]: (rule["severity"], rule["impacts"][0]["severity"]) for rule in document["rules"]}
     of_cells = {"fail": ("MAJOR", "MEDIUM"), "borderline": ("MINOR", "LOW"), "error": ("CRITICAL", "HIGH")}
-    assert rules == {**of_cells, "warning": ("INFO", "LOW")}
+    of_run = dict.fromkeys(["gate", "cells"], ("CRITICAL", "HIGH"))
+    assert rules == {**of_cells, **of_run, "warning": ("INFO", "LOW")}
 
 
 def test_warnings_are_entries_and_issues_at_the_suite() -> None:
@@ -143,6 +144,26 @@ def test_warnings_are_entries_and_issues_at_the_suite() -> None:
     issues = json.loads(load("reports", "sonar")().render(stored(a_verdict()), warned))["issues"]
     place = {"filePath": "eval.yaml", "textRange": {"startLine": 1}}
     assert issues[1] == {"ruleId": "warning", "primaryLocation": {"message": "nothing was judged", **place}}
+
+
+@pytest.mark.parametrize(("undecided", "severity"), [(False, "major"), (True, "critical")])
+def test_a_gate_that_did_not_pass_and_missing_cells_come_first_though_every_cell_passed(
+    undecided: bool, severity: str
+) -> None:
+    part = GatePart("pass_rate", False, 0.5, "gte", 0.9, 40)
+    failing = summary(gate=GateOutcome(False, [part], "half of it", undecided=undecided), cells_missing=3)
+    entries = json.loads(load("reports", "codequality")().render(stored(a_verdict()), failing))
+    assert [entry["severity"] for entry in entries] == [severity, "critical"]
+    assert re.fullmatch(r"gate: (failed|undecided); half of it; missed: pass_rate 0\.5, .*", entries[0]["description"])
+    assert "3 of" in entries[1]["description"]
+    issues = json.loads(load("reports", "sonar")().render(stored(a_verdict()), failing))["issues"]
+    assert [issue["ruleId"] for issue in issues] == ["gate", "cells"]
+    assert "half of it" in issues[0]["primaryLocation"]["message"]
+
+
+def test_a_gate_that_passed_is_no_entry() -> None:
+    passing = summary(gate=GateOutcome(True, [GatePart("pass_rate", True, 0.95, "gte", 0.9, 40)]))
+    assert json.loads(load("reports", "codequality")().render(stored(a_verdict()), passing)) == []
 
 
 def test_a_run_without_failures_has_no_issues() -> None:

@@ -1,4 +1,4 @@
-"""A run as a code quality report of GitLab: a list of the cells that did not pass, and of the run's warnings."""
+"""A run as a code quality report of GitLab: a list of what did not pass, gate or cell, and of the run's warnings."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from evalwright.model.result import CaseVerdict, Status
 from evalwright.model.summary import RunSummary
 from evalwright.reports.context import ALONE, CaseLine, ReportContext
 from evalwright.reports.failures import ordered_verdicts
+from evalwright.reports.gates import RunFailure, run_failures
 from evalwright.reports.terminal import cell_name
 from evalwright.reports.text import one_line
 from evalwright.scoring.reasons import error_text
@@ -27,9 +28,10 @@ LONGEST = 500
 
 
 class CodeQuality:
-    """JSON with an entry for each warning, and for each cell that failed or has no verdict, in the dataset's order.
+    """JSON with an entry for a gate that did not pass, each warning, and each cell that failed or has no verdict.
 
-    GitLab requires a file and a line: if the data file does not give them, they are the suite and 1.
+    Cells are in the dataset's order. GitLab requires a file and a line: if the data file does not give them, they are
+    the suite and 1.
     """
 
     reads: ClassVar[frozenset[str]] = frozenset({"places"})
@@ -41,7 +43,8 @@ class CodeQuality:
         """The same text in pieces, one per entry."""
         suite = CaseLine(summary.config_path or summary.run_id, 1)
         cells = _entries(ordered_verdicts(reader, summary, (*summary.failing, "error")), suite, context)
-        yield from json_items(chain(_of_warnings(summary.warnings, suite), cells))
+        of_run = _of_run(run_failures(reader, summary, LONGEST), suite)
+        yield from json_items(chain(of_run, _of_warnings(summary.warnings, suite), cells))
         yield "\n"
 
 
@@ -61,6 +64,12 @@ def problem_in(verdict: CaseVerdict) -> str:
     why = error_text(verdict.error) if verdict.error is not None else "; ".join(verdict.reasons) or verdict.status
     name = cell_name(verdict.case_key, verdict.variant_name, verdict.trial)
     return f"{name}: {one_line(why, LONGEST)}"
+
+
+def _of_run(failures: Iterable[RunFailure], suite: CaseLine) -> Iterator[dict[str, object]]:
+    for failure in failures:  # the same problem in the next run, whatever its numbers
+        fingerprint = f"evalwright-{failure.subject}"
+        yield _entry(f"{failure.subject}: {failure.text}", fingerprint, _SEVERITIES[failure.status], suite)
 
 
 def _of_warnings(warnings: Iterable[str], suite: CaseLine) -> Iterator[dict[str, object]]:

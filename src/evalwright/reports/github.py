@@ -8,10 +8,10 @@ from typing import ClassVar
 from evalwright.errors import counted
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict
-from evalwright.model.summary import GateOutcome, RunSummary
-from evalwright.reports import numbers
+from evalwright.model.summary import RunSummary
 from evalwright.reports.context import ALONE, ReportContext
 from evalwright.reports.failures import newest_verdicts
+from evalwright.reports.gates import run_failures
 from evalwright.reports.order import First, Place, order_of
 from evalwright.reports.text import harmless, one_line, short_line
 from evalwright.scoring.reasons import error_text
@@ -53,7 +53,7 @@ class GitHubAnnotations:
             else:
                 errored.add(verdict)
                 counts["warning"] += 1
-        of_run = _annotations_of_run(summary)
+        of_run = _annotations_of_run(reader, summary)
         groups = {"error": _trials_together(failed), "warning": _trials_together(errored)}
         lines: list[str] = []
         for kind in ("error", "warning"):
@@ -62,20 +62,13 @@ class GitHubAnnotations:
         return "".join(f"{line}\n" for line in [*lines, *_notices(summary.warnings)])
 
 
-def _annotations_of_run(summary: RunSummary) -> dict[str, list[str]]:
+def _annotations_of_run(reader: RunReader, summary: RunSummary) -> dict[str, list[str]]:
     """By kind, what is to say about the run as a whole."""
     lines: dict[str, list[str]] = {"error": [], "warning": []}
-    if (gate := summary.gate) is not None and not gate.passed:
-        kind = "warning" if gate.undecided else "error"
-        lines[kind].append(f"::{kind} title=gate::{_data(one_line(_outcome(gate), _LONGEST))}")
-    if summary.cells_missing:
-        lines["warning"].append(f"::warning title=evalwright::{numbers.missing_cells(summary)}")
+    for failure in run_failures(reader, summary, _LONGEST):
+        kind = "error" if failure.status == "fail" else "warning"
+        lines[kind].append(f"::{kind} title={failure.subject}::{_data(failure.text)}")
     return lines
-
-
-def _outcome(gate: GateOutcome) -> str:
-    conditions = [f"{numbers.met(part)[0]}: {numbers.condition(part)}" for part in gate.parts]
-    return "; ".join([numbers.outcome(gate)[0], *([gate.reason] if gate.reason else []), *conditions])
 
 
 def _notices(warnings: Sequence[str]) -> Iterator[str]:

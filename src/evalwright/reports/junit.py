@@ -19,7 +19,7 @@ from evalwright.model.summary import GateOutcome, RunSummary
 from evalwright.reports import numbers
 from evalwright.reports.context import ALONE, ReportContext
 from evalwright.reports.failures import finished_index, newest_verdicts
-from evalwright.reports.gates import gate_decisions
+from evalwright.reports.gates import gate_conditions, gate_decisions, is_cut_short
 from evalwright.reports.order import order_of
 from evalwright.reports.text import Paint, harmless
 from evalwright.scoring.reasons import error_text
@@ -69,7 +69,7 @@ class JUnit:
             counts["tests"] += 1
             if kind := _add_gate(after, summary.gate):
                 counts[kind] += 1
-        if summary.cells_missing and (reader.plan is None or reader.plan.until_decided is None):
+        if is_cut_short(reader, summary):
             counts["tests"] += 1
             counts["error"] += 1
             _add_missing(after, summary)
@@ -176,11 +176,9 @@ def _add_gate(suite: ElementTree.Element, gate: GateOutcome) -> str:
     case = ElementTree.SubElement(suite, "testcase", classname="run", name="gate", time="0.000")
     kind = "skipped" if gate.undecided else "" if gate.passed else "failure"
     if kind:
-        lines = [f"{numbers.met(part)[0]}: {numbers.condition(part)}" for part in gate.parts]
         message = _text(f"{numbers.outcome(gate)[0]}: {gate.reason}" if gate.reason else numbers.outcome(gate)[0])
-        ElementTree.SubElement(case, kind, message=message).text = _text(
-            "\n".join([*lines, *gate_decisions(gate, Paint())])
-        )
+        lines = [*gate_conditions(gate), *gate_decisions(gate, Paint())]
+        ElementTree.SubElement(case, kind, message=message).text = _text("\n".join(lines))
     return kind
 
 

@@ -1,4 +1,4 @@
-"""A run as external issues of SonarQube: the cells that did not pass, at the lines of their cases, and warnings."""
+"""A run as external issues of SonarQube: what did not pass, cells at the lines of their cases, and warnings."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from evalwright.model.summary import RunSummary
 from evalwright.reports.code_quality import LONGEST, json_items, problem_in
 from evalwright.reports.context import ALONE, CaseLine, ReportContext
 from evalwright.reports.failures import ordered_verdicts
+from evalwright.reports.gates import run_failures
 from evalwright.reports.text import one_line
 
 __all__ = ["Sonar"]
@@ -31,12 +32,15 @@ _RULES: dict[str, _Rule] = {
     "fail": _Rule("Case failed", "An answer to the case does not pass.", "MAJOR", "MEDIUM"),
     "borderline": _Rule("Case is borderline", "The score of an answer is between passing and failing.", "MINOR", "LOW"),
     "error": _Rule("Case has no verdict", "An answer is missing, or could not be judged.", "CRITICAL", "HIGH"),
+    "gate": _Rule("Gate not passed", "The run does not pass its gate, or it is unknown.", "CRITICAL", "HIGH"),
+    "cells": _Rule("Cells not run", "The run ended before its last cell.", "CRITICAL", "HIGH"),
     _WARNING: _Rule("Warning", "Something in the suite is not read, or decides nothing.", "INFO", "LOW"),
 }
 
 
 class Sonar:
-    """JSON in SonarQube's generic issue format: an issue for each warning, and each cell that failed or has no verdict.
+    """JSON in SonarQube's generic issue format: an issue for a gate that did not pass, for each warning, and for each
+    cell that failed or has no verdict.
 
     SonarQube requires a file and a line: if the data file does not give them, they are the suite and 1.
     """
@@ -52,9 +56,10 @@ class Sonar:
         yield '{\n  "rules": '
         yield from json_items(map(_rule, _RULES.items()), "  ")
         yield ',\n  "issues": '
+        of_run = (_issue(failure.subject, failure.text, suite) for failure in run_failures(reader, summary, LONGEST))
         warnings = (_issue(_WARNING, one_line(text, LONGEST), suite) for text in summary.warnings)
         verdicts = ordered_verdicts(reader, summary, (*summary.failing, "error"))
-        yield from json_items(chain(warnings, _issues(verdicts, suite, context)), "  ")
+        yield from json_items(chain(of_run, warnings, _issues(verdicts, suite, context)), "  ")
         yield "\n}\n"
 
 
