@@ -56,6 +56,13 @@ def test_a_small_run_has_an_index_only_for_those_who_ask(kept: Kept) -> None:
             assert (len(index), index.path) == (CELLS, next(kept.folder.rglob(INDEX)))
 
 
+def test_an_index_can_be_kept_in_a_folder_whose_name_is_no_utf8(tmp_path: Path) -> None:
+    kept = Kept("local_files", tmp_path / os.fsdecode(b"caf\xe9"))
+    kept.folder.mkdir()
+    with closing(kept.store().read(stored(kept))) as reader, closing(reader.index("to_keep")) as index:
+        assert index.path == next(kept.folder.rglob(INDEX))
+
+
 def test_a_large_run_keeps_its_index(kept: Kept, large_from) -> None:
     large_from(CELLS)
     with closing(kept.store().read(stored(kept))) as reader:

@@ -75,6 +75,15 @@ def test_every_cell_is_reached_by_links_and_every_link_leads_to_a_file(tmp_path,
         assert not re.search(r"<script(?![^>]*\bsrc=)|<[^>]+\son\w+=|<[^>]+\sstyle=", text)
 
 
+def test_runs_whose_folders_have_names_that_are_no_utf8_have_pages_of_their_own(tmp_path, pair):
+    for name, run in zip((b"caf\xe8", b"caf\xe9"), pair, strict=True):
+        copytree(run, tmp_path / os.fsdecode(name))
+    write_pages([tmp_path], tmp_path / "pages", "all", None, 100)
+    folders = list((tmp_path / "pages" / "runs").iterdir())
+    assert len(folders) == 2
+    assert {folder / "index.html" for folder in folders} <= links_of(tmp_path / "pages" / "index.html")
+
+
 def test_all_messages_of_a_long_conversation_are_a_page_of_their_own(tmp_path):
     run = made_run(tmp_path, trials=1)
     with_messages(run, "case-1", 101)

@@ -42,7 +42,8 @@ class StoredRun:
     def __init__(self, path: Path, number: int = 1) -> None:
         """`number` tells it from runs of the same id in other folders."""
         self._path = path
-        self.id: str = path.name if number == 1 else f"{path.name}~{number}"
+        name = _name_in_addresses(path)
+        self.id: str = name if number == 1 else f"{name}~{number}"
         self.path: str = str(path)
 
     def open(self) -> tuple[RunReader, Plan]:
@@ -132,6 +133,12 @@ class StoredRun:
         return self._path.is_dir() and not (self._path / NOTE).exists()
 
 
+def _name_in_addresses(path: Path) -> str:
+    """The name of a run; what in it is no UTF-8, which neither pages nor addresses can contain, is replaced by
+    U+FFFD."""
+    return os.fsencode(path.name).decode("utf-8", "replace")
+
+
 def runs_at(places: Sequence[Path]) -> Iterator[StoredRun]:
     """The runs at each place: a run itself, those in a folder or two levels below it, those of a database.
 
@@ -140,7 +147,7 @@ def runs_at(places: Sequence[Path]) -> Iterator[StoredRun]:
     """
     known: dict[str, list[str]] = {}
     for path in _paths_at(places):
-        same = known.setdefault(path.name, [])
+        same = known.setdefault(_name_in_addresses(path), [])
         if not same or os.path.realpath(path) not in map(os.path.realpath, same):
             same.append(str(path))
             yield StoredRun(path, len(same))

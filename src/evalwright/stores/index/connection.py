@@ -5,6 +5,7 @@ SQLite notices damage only where it reads, and not all of it, so an index that w
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -15,7 +16,7 @@ import msgspec
 
 from evalwright.model.cell_index import DamagedIndex
 
-__all__ = ["connected", "damaged", "in_memory", "remove_files", "sound"]
+__all__ = ["connected", "damaged", "index_files", "in_memory", "remove_files", "sound"]
 
 T = TypeVar("T")
 
@@ -78,10 +79,9 @@ def damaged(connection: sqlite3.Connection, error: object) -> _Damaged:
     """The error to raise for a damaged index, which is removed."""
     removed = []
     with suppress(sqlite3.Error, OSError):
-        for _, _, file in sqlite3.Cursor(connection).execute("PRAGMA database_list").fetchall():
-            if file:
-                remove_files(Path(file))
-                removed.append(file)
+        for file in index_files(connection):
+            remove_files(file)
+            removed.append(str(file))
     return _Damaged(f"{' and '.join(removed)}: {error}")
 
 
@@ -101,8 +101,14 @@ def sound(connection: sqlite3.Connection) -> Iterator[None]:
 
 def in_memory(connection: sqlite3.Connection) -> bool:
     """Whether no file contains the index."""
-    files = sqlite3.Cursor(connection).execute("PRAGMA database_list").fetchall()
-    return not any(file for _, _, file in files)
+    return not index_files(connection)
+
+
+def index_files(connection: sqlite3.Connection) -> list[Path]:
+    """The files of an index, its own before attached ones; none for one in memory."""
+    # as bytes: their names need not be UTF-8
+    listed = "SELECT CAST(file AS BLOB) FROM pragma_database_list ORDER BY seq"
+    return [Path(os.fsdecode(file)) for (file,) in sqlite3.Cursor(connection).execute(listed).fetchall() if file]
 
 
 class _Connection(sqlite3.Connection):

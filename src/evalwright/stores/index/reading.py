@@ -35,7 +35,7 @@ from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.trace import Trace
 from evalwright.statistics.sums import exact_sum
 from evalwright.stores.index.codes import Profile, clean_profile, outcomes_of, shared_outcomes
-from evalwright.stores.index.connection import damaged, in_memory, sound
+from evalwright.stores.index.connection import damaged, index_files, in_memory, sound
 from evalwright.stores.index.file import covered_by
 from evalwright.stores.index.pairs import IndexedSide, JoinedIndexes, PairedCells
 from evalwright.stores.index.rows import cell_entry, moment_of, places_of
@@ -99,8 +99,7 @@ class RunIndex:
     @property
     def path(self) -> Path | None:
         """The file that contains it; None for one in memory."""
-        file = self._connection.execute("SELECT file FROM pragma_database_list WHERE name = 'main'").fetchone()[0]
-        return Path(file) if file else None
+        return next(iter(index_files(self._connection)), None)
 
     def __len__(self) -> int:
         return sum(self._numbers.values())
