@@ -72,6 +72,10 @@ def test_every_command_explains_itself(name: str, tmp_path: Path) -> None:
     assert f"Usage: evalwright {name} " in stdout
 
 
+def test_a_command_says_what_it_does_also_if_python_has_removed_its_docstring() -> None:
+    assert commands()["resume"] in python("-OO", "-m", "evalwright", "resume", "--help").stdout
+
+
 def test_options_that_only_a_run_reads_are_in_its_help_alone_and_accepted_elsewhere(tmp_path: Path) -> None:
     def evalwright(*words: str) -> subprocess.CompletedProcess[str]:
         with warm.forking():

@@ -104,6 +104,8 @@ class _Commands(click.Group):
         elif name in WITH_COMMAND or package_of("formats", name):
             ref = format_of(name).command
         loaded: click.Command | None = None if ref is None else resolve(ref)
+        if loaded is not None and loaded.help is None:  # `python -OO` leaves no docstrings
+            loaded.help = commands().get(name)
         return loaded
 
     def resolve_command(
