@@ -16,7 +16,7 @@ import msgspec
 
 from evalwright.model.cell_index import DamagedIndex
 
-__all__ = ["connected", "damaged", "index_files", "in_memory", "remove_files", "sound"]
+__all__ = ["connected", "damaged", "in_memory", "index_files", "remove_files", "sound"]
 
 T = TypeVar("T")
 

@@ -35,7 +35,7 @@ from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.trace import Trace
 from evalwright.statistics.sums import exact_sum
 from evalwright.stores.index.codes import Profile, clean_profile, outcomes_of, shared_outcomes
-from evalwright.stores.index.connection import damaged, index_files, in_memory, sound
+from evalwright.stores.index.connection import damaged, in_memory, index_files, sound
 from evalwright.stores.index.file import covered_by
 from evalwright.stores.index.pairs import IndexedSide, JoinedIndexes, PairedCells
 from evalwright.stores.index.rows import cell_entry, moment_of, places_of
