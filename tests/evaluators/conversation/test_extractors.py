@@ -84,6 +84,12 @@ def test_several_calls_in_one_message_are_seen():
     assert build_extractor("tool_arguments", {"tool_name": "b"}).extract(turns, None) == "[2]"
 
 
+def test_calls_without_an_id_get_no_other_tools_output():
+    turns = [[calls("look", {}, ""), calls("find", {}, ""), {**returns("", "seen"), "name": "look"}]]
+    find, look = (build_extractor("tool_output", {"tool_name": tool}) for tool in ("find", "look"))
+    assert (find.extract(turns, None), look.extract(turns, None)) == ("", "seen")
+
+
 def test_data_in_place_of_text_is_json():
     turns = [[calls("find", {"q": {"é": 1}}, "1"), returns("1", [{"text": "é"}]), calls("stop", {}, "2")]]
     texts = [

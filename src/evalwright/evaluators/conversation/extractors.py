@@ -125,8 +125,7 @@ class ToolOutputText(msgspec.Struct, frozen=True):
         if call is None:
             return ""
         for message in (message for turn in turns for message in turn):
-            returned = message.get("message_type") == "tool_return_message"
-            if returned and message.get("tool_call_id") == call.get("tool_call_id"):
+            if message.get("message_type") == "tool_return_message" and _answers(message, call):
                 return text_or_json(message.get("tool_return"))
         return ""
 
@@ -154,6 +153,12 @@ class MemoryBlock(msgspec.Struct, frozen=True):
         if blocks is None:
             raise EvaluatorError("the trace does not say what is in the system's memory", "extraction_error")
         return blocks.get(self.block_label, "")
+
+
+def _answers(message: dict[str, Any], call: dict[str, Any]) -> bool:
+    """Whether what a tool returned belongs to a call: by the call's id, or by the tool's name if neither has an id."""
+    ids = message.get("tool_call_id") or None, call.get("tool_call_id") or None
+    return ids[0] == ids[1] and (ids[1] is not None or message.get("name") == call.get("name"))
 
 
 def _first_call(turns: list[Turn], name: str) -> dict[str, Any] | None:

@@ -71,7 +71,7 @@ def _spoken_items(message: TraceMessage, ids: Iterator[str | None]) -> Iterator[
     if message.tool_call is not None:
         yield _call_item(message.tool_call)
     if message.role == "tool":
-        yield _result_item(next(ids, None), message.content)
+        yield _result_item(next(ids, None), message.name, message.content)
     elif message.role == "assistant" and message.content is not None:
         content = message.content if isinstance(message.content, list) else text_or_json(message.content)
         yield {"message_type": "assistant_message", "content": content}
@@ -79,7 +79,7 @@ def _spoken_items(message: TraceMessage, ids: Iterator[str | None]) -> Iterator[
 
 def _from_answer(trace: Trace) -> Turn:
     turn = [_call_item(call) for call in trace.tool_calls]
-    turn += [_result_item(result.tool_call_id, result.content) for result in trace.tool_results]
+    turn += [_result_item(result.tool_call_id, result.name, result.content) for result in trace.tool_results]
     if trace.output.final_answer is not None:
         turn.append({"message_type": "assistant_message", "content": trace.output.final_answer})
     return turn
@@ -91,9 +91,9 @@ def _call_item(call: ToolCall) -> dict[str, Any]:
     return {"message_type": "tool_call_message", "tool_call": part, "tool_calls": [part]}
 
 
-def _result_item(call_id: str | None, content: Any) -> dict[str, Any]:
-    text = text_or_json(content)
-    return {"message_type": "tool_return_message", "tool_call_id": call_id, "tool_return": text, "status": "success"}
+def _result_item(call_id: str | None, tool: str | None, content: Any) -> dict[str, Any]:
+    item = {"message_type": "tool_return_message", "tool_call_id": call_id, "tool_return": text_or_json(content)}
+    return {**item, "status": "success", **({"name": tool} if tool else {})}
 
 
 def text_or_json(content: Any) -> str:
