@@ -44,6 +44,22 @@ def test_a_setup_that_fails_stops_the_run(project, setup):
         run(project, SUITE + f"setup_script: agent.py:{setup}\n")
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ("name: support", "name: support\nsample_tags: ''", "sample_tags"),
+        ("name: support", "name: support\nsetup_script: false", "setup_script"),
+        ("agent_id: agent-1", "agent_id: agent-1, agent_script: {}", "target.agent_script"),
+        ("function: contains", "function: contains, extractor_config: ''", "graders.right.extractor_config"),
+    ],
+)
+def test_an_empty_value_of_another_type_is_not_taken_for_an_absent_one(project, old, new, key):
+    (project / "suite.yaml").write_text(SUITE.replace(old, new))
+    with pytest.raises(InputError, match="expected") as raised:
+        load_suite(project / "suite.yaml", options={"target": "agent.py:knows_france"})
+    assert [problem.key for problem in raised.value.problems] == [key]
+
+
 def test_a_key_that_an_extractor_does_not_read_is_a_warning_and_a_mistake_with_strict(project):
     suite = SUITE.replace("function: contains", "function: contains, extractor_config: {note: x}")
     assert [key for key, _ in heard(project, suite, DATA)] == ["graders.right.extractor_config.note"]

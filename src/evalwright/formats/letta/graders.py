@@ -125,7 +125,7 @@ class Graders:
             self._report(
                 (*place, "provider"), f"provider: expected one of {', '.join(PROVIDERS)}, found {as_written(provider)}"
             )
-        declared = raw.get("rubric_vars") or []
+        declared = [] if raw.get("rubric_vars") is None else raw["rubric_vars"]
         if not isinstance(declared, list) or not all(isinstance(name, str) for name in declared):
             self._report(
                 (*place, "rubric_vars"), f"rubric_vars: expected a list of names, found {as_written(declared)}"
@@ -180,7 +180,8 @@ class Graders:
         return None
 
     def _extractor(self, raw: Mapping[str, Any], place: Place) -> Plugin | None:
-        name, config = raw.get("extractor", "last_assistant"), raw.get("extractor_config") or {}
+        name = raw.get("extractor", "last_assistant")
+        config = {} if raw.get("extractor_config") is None else raw["extractor_config"]
         if not isinstance(config, dict):
             self._report((*place, "extractor_config"), f"expected a mapping, found {as_written(config)}")
             return None

@@ -251,7 +251,7 @@ class _Reading:
 
     def _cases(self, evaluators: list[EvaluatorSpec], limit: int, target: TargetSection) -> Iterable[EvalCase]:
         named = self._text("dataset")
-        tags = self._raw.get("sample_tags") or []
+        tags = [] if self._raw.get("sample_tags") is None else self._raw["sample_tags"]
         if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
             self.report(("sample_tags",), f"sample_tags: expected a list of texts, found {as_written(tags)}")
             tags = []

@@ -153,7 +153,7 @@ class TargetSection:
             *((("target", key), self._raw.get(key)) for key in (*SOURCES, "working_dir")),
             (("setup_script",), self._suite.get("setup_script")),
         ):
-            if value and not isinstance(value, str):
+            if value is not None and not isinstance(value, str):
                 self._report(place, f"{place[-1]}: expected text, found {as_written(value)}")
         sources = [name for name in SOURCES if self._raw.get(name)]
         if self._kind == "agent" and len(sources) != 1:
