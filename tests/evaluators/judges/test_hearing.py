@@ -64,10 +64,14 @@ def test_judges_of_originals_that_do_not_ask_again_ask_once(kind: str, config: d
     assert (len(models.requests), error.type, error.cost_usd) == (1, "bad_reply", 0.25)
 
 
-def test_a_refusal_is_not_retried() -> None:
-    models = Scripted(says("", refusal="no"))
-    fails("llm_judge", JUDGE, models)
-    assert len(models.requests) == 1
+@pytest.mark.parametrize(
+    ("kind", "config"),
+    [("llm_judge", JUDGE), ("rubric_template", {"prompt": "x"}), ("rubric_judge", {"model": "gpt-4o", "rubric": "r"})],
+)
+def test_a_refusal_is_told_and_not_retried(kind: str, config: dict[str, Any]) -> None:
+    models = Scripted(says("", refusal="not this"))
+    error = fails(kind, {**config, "reply_retries": 1}, models)
+    assert (len(models.requests), "it refused: not this" in str(error)) == (1, True)
 
 
 def test_an_empty_reply_is_complained_of_without_repeating_it() -> None:

@@ -12,7 +12,6 @@ import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.judges.readable_reply import ReplyRetries, readable_reply, what_was_sent
-from evalwright.evaluators.judges.replies import BadReply
 from evalwright.evaluators.wording import shorten
 from evalwright.llm.endpoints import endpoint_problems, nameless
 from evalwright.llm.patience import all_given
@@ -181,7 +180,7 @@ async def _outcome(
         return share is None or sum(costs) + costs[-1] <= share
 
     try:
-        reply = await readable_reply(request, lambda reply: _read(reply, read), settings.reply_retries, affordable)
+        reply = await readable_reply(request, lambda reply: read(reply.text), settings.reply_retries, affordable)
     except EvaluatorError as error:
         kind = error.type if error.type in OF_THE_RUN else "adapter_error"
         detail = {**error.detail, "failure": error.type}
@@ -192,12 +191,6 @@ async def _outcome(
     message = f"the reply of the judge {model} cannot be used{times}: {reply.problem}"
     detail = {"judge_reply": shorten(reply.replies[-1].text, _KEPT)}
     return JudgeOutcome(model, None, reply.replies, EvaluatorError(message, "adapter_error", detail), reply.problems)
-
-
-def _read(reply: ChatReply, read: Callable[[str], T]) -> T:
-    if reply.refusal is not None:
-        raise BadReply(f"it refused: {shorten(reply.refusal)}")
-    return read(reply.text)
 
 
 def unheard(judge: str, error: EvaluatorError) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 import msgspec
 
 from evalwright.errors import EvaluatorError
+from evalwright.evaluators.wording import shorten
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
 from evalwright.session import session
 
@@ -46,7 +47,7 @@ async def readable_reply(
     retries: int,
     may_go_on: Callable[[Sequence[ChatReply]], bool] = lambda _: True,
 ) -> JudgeReply[T]:
-    """The reply as parsed by `read`, which raises ValueError for an unreadable one.
+    """The reply as parsed by `read`, which raises ValueError for an unreadable one, and is not called for a refusal.
 
     After a refusal the judge is not called again. `may_go_on` decides from the replies so far whether another one can
     be paid for. Raises EvaluatorError if there is no reply, with the cost of the replies before it.
@@ -62,7 +63,9 @@ async def readable_reply(
             raise _after(replies, problems, error) from error
         replies.append(reply)
         try:
-            return JudgeReply(read(reply), replies, problems)
+            if reply.refusal is None:
+                return JudgeReply(read(reply), replies, problems)
+            problem = f"it refused: {shorten(reply.refusal)}"
         except ValueError as error:
             problem = str(error)
         if reply.refusal is not None or len(problems) == retries or not may_go_on(replies):

@@ -169,7 +169,8 @@ def names_in_template(template: str, *, doubled: bool = False) -> set[str]:
 def _evaluation(judged: JudgeReply[tuple[float, str]]) -> Evaluation:
     reply, sent = judged.replies[-1], {**judged.detail, **what_was_sent(judged.replies)}
     if judged.value is None:
-        message = f"the judge's reply {judged.problem}: {reply.text[:200]!r}"
+        shown = f": {reply.text[:200]!r}" if reply.text else ""
+        message = f"the judge's reply cannot be used: {judged.problem}{shown}"
         raise EvaluatorError(message, "bad_reply", {"judge_reply": reply.text[:_KEPT], **sent}, judged.cost_usd)
     score, rationale = judged.value
     detail: dict[str, Any] = {
@@ -189,20 +190,20 @@ def _read(text: str) -> tuple[float, str]:
     """The whole reply must be one JSON object with a score; nothing is searched for or guessed."""
     try:
         reply = json.loads(text, object_pairs_hook=keys_once)
-    except BadReply as error:
-        raise BadReply(f"cannot be used: {error}") from None
+    except BadReply:
+        raise
     except (ValueError, RecursionError):
-        raise BadReply("is no JSON") from None
+        raise BadReply("it is no JSON") from None
     score = reply.get("score") if isinstance(reply, dict) else None
     try:
         if not isinstance(score, (int, float, str)):
             raise ValueError
         number = float(score)
     except (ValueError, OverflowError):
-        raise BadReply("has no number as 'score'") from None
+        raise BadReply("it has no number as 'score'") from None
     if not math.isfinite(number):
-        raise BadReply("has no finite 'score'")
+        raise BadReply("it has no finite 'score'")
     rationale = reply.get("rationale")
     if not isinstance(rationale, str | None):
-        raise BadReply("has a 'rationale' that is no text")
+        raise BadReply("it has a 'rationale' that is no text")
     return min(max(number, 0.0), 1.0), rationale or ""
