@@ -19,7 +19,7 @@ from evalwright.model.snapshot import Case, case_digest, evaluator_digests
 from evalwright.model.trace import Trace, TraceError
 from evalwright.scoring.fold import fold
 from evalwright.statistics.rates import wilson
-from evalwright.testing import a_trace
+from evalwright.testing import MemoryStore, a_trace
 from scoring.histories import MOMENT, Record, histories, plan, stored
 
 
@@ -230,6 +230,19 @@ def test_single_trials_that_changed_are_evidence_together() -> None:
     assert changed.chance_b_better > 0.99
     assert changed.e_value == pytest.approx(2**17 / (18 * 136))
     assert compared(before, before).variants[0].decision.changed.e_value is None
+
+
+def test_cases_of_one_run_alone_are_grouped_too() -> None:
+    """All cases are of one team, so that either rate rests on one unit; half of A's cases are gone in B."""
+    cases = [Case(f"c{i}", "x", metadata={"team": "t"}) for i in range(40)]
+    runs = []
+    for of_run in (cases, cases[:20]):
+        runs.append(MemoryStore().create(PLAN, of_run, {}))
+        for record in run(*((case.id, True) for case in of_run)):
+            runs[-1].append_trace(record) if isinstance(record, Trace) else runs[-1].append_results([record])
+    decision = two_runs(runs[0], PLAN, runs[1], PLAN, Terms(group="team")).decision("v0", "v0")
+    assert (decision.a.n, decision.b.n) == (40, 20)
+    assert decision.a.ci == decision.b.ci == pytest.approx(wilson(1, 1))
 
 
 def test_sides_have_the_median_and_the_tail_of_their_latencies() -> None:

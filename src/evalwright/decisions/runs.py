@@ -198,7 +198,7 @@ def two_runs(reader_a: RunReader, plan_a: Plan, reader_b: RunReader, plan_b: Pla
         _check_population(terms, a, b)
     if terms.slices or terms.group not in (None, "none"):
         with runs.mistakes:
-            runs.known = labelled(reader_b, terms)
+            runs.known = labelled(reader_b, terms, earlier=reader_a)
     return runs
 
 

@@ -1,4 +1,4 @@
-"""Groups and slices of the cases of a run, by their metadata and tags."""
+"""Groups and slices of the cases of runs, by their metadata and tags."""
 
 from __future__ import annotations
 
@@ -24,9 +24,14 @@ _MOST_VALUES = 50
 """The most values of a metadata key that slices cases if every key does: with more it is an id or a text."""
 
 
-def labelled(reader: RunReader, terms: Terms) -> CaseGroups:
-    """Groups and slices of the cases. Raises InputError for a key that no case has, and a case that cannot be read."""
+def labelled(reader: RunReader, terms: Terms, earlier: RunReader | None = None) -> CaseGroups:
+    """Groups and slices of the cases of a run; an `earlier` one may have others, and they count in its own rate.
+
+    Raises InputError for a key that no case has, and a case that cannot be read.
+    """
     groups, slices, seen = _found_labels(reader, terms)
+    if groups and earlier is not None:
+        groups = _found_labels(earlier, terms).groups | groups
     there = ", ".join(sorted(seen)) or "neither tags nor metadata"
     unknown = [
         Problem("--slices", f"no slices by {key!r}{did_you_mean(key, seen)} (there are: {there})")
