@@ -336,6 +336,18 @@ def test_slices_of_a_family_are_lost_at_the_level_of_their_intervals() -> None:
     assert part.ci[1] > -0.05
 
 
+def test_a_change_beyond_noise_is_named_however_few_trials_show_it() -> None:
+    """3 trials a side tell where every case changed; "trials too few to tell" would deny what is listed."""
+    all_failed, all_passed = (
+        SideCounts("v", passes={f"c{i}": CaseTotal(total, 3) for i in range(20)}) for total in (0.0, 3.0)
+    )
+    changed = decision_of(all_failed, all_passed, Terms(), Identity(), CaseGroups()).changed
+    assert (len(changed.beyond_noise), changed.too_few_trials) == (20, False)
+    all_passed.passes = {**all_passed.passes, "c0": CaseTotal(0.0, 3)}
+    changed = decision_of(all_failed, all_passed, Terms(), Identity(), CaseGroups()).changed
+    assert (len(changed.beyond_noise), changed.too_few_trials) == (0, True)
+
+
 def test_what_is_undecided_says_what_it_would_take() -> None:
     """Also where no case changed, and where only a guard is open."""
     same = of_passes(*[1] * 40)

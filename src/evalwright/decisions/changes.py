@@ -18,7 +18,8 @@ __all__ = ["changed_counts", "changed_part"]
 _NUMBER = re.compile("([0-9]+)")
 _Q = 0.1
 _TRIALS = 4
-"""With fewer trials a side, no change of a single case can be shown."""
+"""With fewer trials a side, a change of a single case is shown only if nearly all cases change, or the other side has
+many."""
 
 
 _Table = tuple[int, int, int, int]
@@ -41,9 +42,9 @@ def changed_part(shared: SharedCases, counting: Counting, alpha: float | None = 
     kinds = [(table, times) for table, times in zip(tables, judged.times, strict=True) if times]
     if any(n > 1 or m > 1 for (_, n, _, m), _ in kinds):
         part.flipped_expected = fsum(flip_chance(*table) * times for table, times in kinds)
-        part.too_few_trials = all(min(n, m) < _TRIALS for (_, n, _, m), _ in kinds)
         cases, of = judged.listed()
         part.beyond_noise = _beyond_noise(cases, [tables[kind] for kind in of])
+        part.too_few_trials = not part.beyond_noise and all(min(n, m) < _TRIALS for (_, n, _, m), _ in kinds)
     elif alpha is not None and part.flipped:
         both = sum(times for (x, _, y, _), times in kinds if x and y)
         _evidence(part, both, sum(judged.times), alpha)

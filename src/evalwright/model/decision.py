@@ -195,7 +195,7 @@ class ChangedPart(msgspec.Struct):
     e_value: float | None = None
     """Evidence of a change. Values of separate nights multiply; 1/alpha is enough, however often it is checked."""
     too_few_trials: bool = False
-    """No case has the 4 trials per side that are needed to show a change."""
+    """Nothing is beyond noise, and no case has the 4 trials per side that it usually takes to show that."""
 
 
 class FailureCluster(msgspec.Struct):
