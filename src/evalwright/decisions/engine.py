@@ -43,8 +43,7 @@ def decision_of(
     alpha = terms.alpha / terms.family
     left_out = frozenset(() if terms.keep_changed else identity.cases)
     ground = Ground(a, b, terms, scale, margin, alpha, known.groups, left_out)
-    counting = Counting(scale.low if terms.errors == "fail" else None, None)
-    pairs = ground.pairs(counting, counting)
+    counting, pairs = ground.counting(scale), ground.pairs()
     decided = ground.decided(pairs) if looks is None else looks.decided(ground, ground.decided(pairs))
     one, other = ground.outcomes()
     decision = Decision(

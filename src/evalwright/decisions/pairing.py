@@ -182,10 +182,14 @@ class Ground(msgspec.Struct):
         """The unit of each case; None where each is its own."""
         return [self.groups.get(case, (case,)) for case in cases] if self.groups else None
 
+    def counting(self, scale: ValueRange) -> Counting:
+        """What trials without a verdict count as by the terms, on this scale."""
+        return Counting(scale.low if self.terms.errors == "fail" else None)
+
     def pairs(
-        self, one: Counting = _NOTHING, other: Counting = _NOTHING, *, only: Collection[str] | None = None
+        self, one: Counting | None = None, other: Counting | None = None, *, only: Collection[str] | None = None
     ) -> Pairs:
-        """The cases (of `only`, if given) that both sides judged."""
+        """The cases (of `only`, if given) that both sides judged, each side counted by the terms unless otherwise."""
         metric = self.terms.metric
         shared = self.shared(metric)
         if only is not None:
@@ -194,8 +198,8 @@ class Ground(msgspec.Struct):
             shared = shared_cases(before, self.b.outcomes(metric), self.left_out)
         return self._paired_scores(shared, metric, self.scale, one, other)
 
-    def pairs_of(self, evaluator: str, one: Counting = _NOTHING, other: Counting = _NOTHING) -> Pairs:
-        """The cases that both sides judged by another metric."""
+    def pairs_of(self, evaluator: str, one: Counting | None = None, other: Counting | None = None) -> Pairs:
+        """The same for another metric."""
         return self._paired_scores(self.shared(evaluator), evaluator, scale_of(self.a, self.b, evaluator), one, other)
 
     def passes_of(self, evaluator: str) -> Pairs | None:
@@ -226,9 +230,11 @@ class Ground(msgspec.Struct):
         shared: SharedCases,
         metric: str,
         scale: ValueRange,
-        one: Counting = _NOTHING,
-        other: Counting = _NOTHING,
+        one: Counting | None = None,
+        other: Counting | None = None,
     ) -> Pairs:
+        usual = self.counting(scale)
+        one, other = usual if one is None else one, usual if other is None else other
         suite = self.terms.population == "suite"
         trials = [_trials_of(kind, one, other, _LEAST_TRIALS if suite else 1) for kind in shared.kinds]
         values = [None if t is None else _change(t) for t in trials]
@@ -261,7 +267,7 @@ def _change(trials: TrialsOfCase) -> float:
 
 def _passes_of(outcome: CaseTotal) -> CaseTotal:
     """The passes of an evaluator, in place of its scores."""
-    return CaseTotal(outcome.passed, outcome.judged)
+    return CaseTotal(outcome.passed, outcome.judged, outcome.target_errors)
 
 
 def _trials_of(kind: tuple[CaseTotal, CaseTotal], one: Counting, other: Counting, least: int) -> TrialsOfCase | None:

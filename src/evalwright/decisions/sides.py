@@ -224,13 +224,13 @@ def _sides_of_kinds(held: HeldIndex, judging: _Judging) -> dict[str, SideCounts]
         if known:
             digest = plan.cases_sha256 if name in places else ""
             cells = KindCells(held, name, places.get(name, CellPlaces(0, 1)), digest)
-            sides[name] = _side_of_known(SideCounts(name), cells, known)
+            sides[name] = _side_of_known(SideCounts(name), cells, known, plan)
     return sides
 
 
-def _side_of_known(side: SideCounts, cells: KindCells, known: Mapping[int, SideCounts]) -> SideCounts:
+def _side_of_known(side: SideCounts, cells: KindCells, known: Mapping[int, SideCounts], plan: Plan) -> SideCounts:
     """The side, counted from one cell of each kind."""
-    evaluators = dict.fromkeys(name for totals in known.values() for name in totals.scores)
+    evaluators = _evaluators_of([name for totals in known.values() for name in totals.scores], plan)
     for kind, counts in known.items():
         side.cells += cells.times(kind)
         for name, (low, high) in counts.range.items() if cells.times(kind) else ():
@@ -248,6 +248,11 @@ def _side_of_known(side: SideCounts, cells: KindCells, known: Mapping[int, SideC
     side.measures = {measure: KindMeasured(measure, cells, judged, alike) for measure in MEASURES}
     side.groups = cells.groups(passes)
     return side
+
+
+def _evaluators_of(judging: Iterable[str], plan: Plan) -> list[str]:
+    """Those that judged something, or where every cell erred before they could, those of the plan."""
+    return [*dict.fromkeys(judging)] or [evaluator.name for evaluator in plan.evaluators]
 
 
 def _counted_sides(
@@ -272,6 +277,7 @@ def _in_order(sides: dict[str, SideCounts], plan: Plan) -> dict[str, SideCounts]
             low, high = side.range.get(name, (rule.low, rule.high))
             side.range[name] = (min(low, rule.low), max(high, rule.high))
         if not isinstance(side.passes, KindOutcomes):  # those already know
+            side.scores = {name: side.scores.get(name, {}) for name in _evaluators_of(side.scores, plan)}
             side.spread_errors()
     # Cells are stored in the order in which they ended; variants are shown in the order of the suite.
     return {v.name: sides[v.name] for v in plan.variants if v.name in sides} | sides

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from math import log
 from typing import NamedTuple
 
-from evalwright.decisions.pairing import CaseGroups, Ground, scale_of
+from evalwright.decisions.pairing import CaseGroups, Counting, Ground, scale_of
+from evalwright.decisions.sensitivity import error_counts, readings
 from evalwright.decisions.sides import SideCounts
 from evalwright.decisions.terms import DEFAULT_MARGIN, Terms
 from evalwright.statistics.corrections import adjust_p_values
@@ -31,7 +32,8 @@ def dominated(sides: Mapping[str, SideCounts], terms: Terms, known: CaseGroups) 
 
     A rival dominates if it is shown to be not worse in pass rate, mean cost and mean latency, as far as these are
     measured, and better in one of them (Holm 1979 over the three). Margins are those of `terms`: the loss of the
-    metric, the limits of guards on cost and latency, else two percent.
+    metric, the limits of guards on cost and latency, else two percent. What is shown of the metric must hold if all
+    trials without a verdict had failed, and if all had passed.
     """
     ratios = {
         name: [other for other, rival in sides.items() if other != name and _dominates(rival, side, terms, known)]
@@ -45,10 +47,13 @@ def _dominates(rival: SideCounts, side: SideCounts, terms: Terms, known: CaseGro
     margin = DEFAULT_MARGIN * scale.width if terms.margin is None else terms.margin
     groups = known.groups if terms.group is not None else {**side.groups, **rival.groups}
     ground = Ground(side, rival, terms, scale, margin, terms.alpha, groups, ())
-    quality = ground.pairs().difference(terms.alpha)
-    if quality.ci is None or quality.difference is None or quality.p_value is None or quality.ci[0] <= -margin:
-        return False  # most pairs of many variants end here
-    shown = [_ShownEvidence(True, quality.p_value if quality.difference > 0 else 1.0)]
+    qualities = []
+    for reading in _readings(ground):
+        quality = ground.pairs(*reading).difference(terms.alpha)
+        if quality.ci is None or quality.difference is None or quality.p_value is None or quality.ci[0] <= -margin:
+            return False  # most pairs of many variants end at the first
+        qualities.append(quality.p_value if quality.difference > 0 else 1.0)
+    shown = [_ShownEvidence(True, max(qualities))]
     for measure in _MEASURES:
         if (ratio := _measured_ratio(ground, measure)) is not None:
             if not ratio.not_worse:
@@ -56,6 +61,12 @@ def _dominates(rival: SideCounts, side: SideCounts, terms: Terms, known: CaseGro
             shown.append(ratio)
     adjusted = adjust_p_values([tradeoff.p_better for tradeoff in shown])["holm_adjusted"]
     return any(float(p) <= terms.alpha for p in adjusted)
+
+
+def _readings(ground: Ground) -> list[tuple[Counting | None, Counting | None]]:
+    """The trials as they are, and if some have no verdict, what these may have been."""
+    missing = any(error_counts(outcomes).missing for outcomes in ground.outcomes())
+    return [(None, None), *(readings(ground.terms, ground.scale) if missing else [])]
 
 
 def _measured_ratio(ground: Ground, measure: str) -> _ShownEvidence | None:
