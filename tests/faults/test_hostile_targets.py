@@ -4,6 +4,7 @@ import json
 import os
 
 import pytest
+import yaml
 
 from faults.harness import lines, make_project
 from faults.project.hostile import HELD, MODES
@@ -54,6 +55,24 @@ def test_what_one_call_closes_is_open_for_the_next(tmp_path, isolation):
     project = make_project(tmp_path, ["close_stdout", "print"], concurrency=1, isolation=isolation)
     project.command("run", "eval.yaml", timeout=60)
     assert statuses(project) == {"close_stdout": "pass", "print": "pass"}
+
+
+def test_code_that_changes_the_working_directory_misleads_neither_commands_nor_paths(tmp_path):
+    project = make_project(tmp_path, ["fine", "fine"], concurrency=1)
+    suite = yaml.safe_load((tmp_path / "eval.yaml").read_text())
+    suite["systems"] = [{"name": "main", "adapter": "cli", "command": ["/bin/cat", "answer.txt"]}]
+    suite["evaluators"] = [
+        {"name": "goes", "type": "python_function", "config": {"function": "goes:goes"}},
+        {"name": "judge", "type": "code_judge", "config": {"script": ["sh", "judge.sh"]}},
+        {"name": "check", "type": "command", "config": {"cmd": ["/bin/cat", "answer.txt"], "cwd": "."}},
+    ]
+    (tmp_path / "eval.yaml").write_text(yaml.safe_dump(suite))
+    (tmp_path / "answer.txt").write_text("fine")
+    (tmp_path / "judge.sh").write_text("""echo '{"score": 1}'""")
+    (tmp_path / "goes.py").write_text("import os\n\ndef goes(output):\n    os.chdir('/')\n    return True\n")
+    done = project.command("run", "eval.yaml", "--quiet")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == str(project.run_dir().relative_to(tmp_path))
 
 
 def test_a_call_that_ignores_its_cancellation_is_left_behind(tmp_path):

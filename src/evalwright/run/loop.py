@@ -29,7 +29,7 @@ from evalwright.run.records import Clock
 from evalwright.run.runner import Runner
 from evalwright.run.verdicts import Verdicts
 from evalwright.scoring.tally import Tally
-from evalwright.session import session
+from evalwright.session import returning, session
 from evalwright.session.open_files import descriptors_kept
 from evalwright.session.process import users_begin
 from evalwright.session.signals import Signals
@@ -91,6 +91,7 @@ def begin(
         state.about = notes_at_start(plan, models, state.lease)
 
 
+@returning()
 def work(job: Job, watch: Watch | None = None) -> bool:
     """Run what is left of a plan for the current session, in an event loop of its own. True when it was interrupted.
 

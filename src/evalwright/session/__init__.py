@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Literal
 
@@ -33,8 +33,10 @@ __all__ = [
     "owns_process",
     "process_environment",
     "refuse_network",
+    "returning",
     "session",
     "session_began",
+    "session_path",
 ]
 
 
@@ -65,6 +67,8 @@ class Session:
         self.pid: int = os.getpid()
         self.began: float = time.monotonic()
         """Seconds of `time.monotonic`."""
+        self.folder: str = os.getcwd()  # noqa: PTH109 - no path is needed yet
+        """The working directory when this piece of work began; users' code may change that of the process."""
         self._make_models = models
         self._models: Models | None = None
         self._making = threading.Lock()
@@ -190,6 +194,24 @@ def session_began() -> float:
     """When the current session began, in seconds of `time.monotonic`; outside any, this moment."""
     current = _innermost_session()
     return time.monotonic() if current is None else current.began
+
+
+def session_path(path: str = ".") -> str:
+    """A path that is relative to where the current session began to work, whatever users' code has done since."""
+    current = _innermost_session()
+    return path if current is None else os.path.join(current.folder, path)  # noqa: PTH118 - as it was written
+
+
+@contextmanager
+def returning() -> Iterator[None]:
+    """Users' code in the block may change the working directory of a process that is ours: relative paths that are
+    written or printed afterwards mean the one where the work began."""
+    try:
+        yield
+    finally:
+        if owns_process():
+            with suppress(OSError):  # it is gone
+                os.chdir(session().folder)
 
 
 def environment() -> Mapping[str, str]:

@@ -15,6 +15,7 @@ from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Output
 from evalwright.processes import CapturedOutput, FinishedCommand, run_command
+from evalwright.session import session_path
 from evalwright.session.workspace import workspace_path
 from evalwright.targets.build import optional_parts
 from evalwright.targets.templates import never_filled, template_of
@@ -72,11 +73,11 @@ class Command:
             raise TargetError(_failure(finished))
         return self._answer(finished)
 
-    def _surroundings(self) -> tuple[str | None, dict[str, str]]:
+    def _surroundings(self) -> tuple[str, dict[str, str]]:
         """Folder and environment of one call: the configured ones, and the cell's workspace if there is one."""
         path = workspace_path()
         if path is None:
-            return self._cwd, self._env
+            return self._cwd or session_path(), self._env
         return self._cwd or str(path), {WORKSPACE: str(path), **self._env}
 
     def _not_started(self, error: OSError) -> str:

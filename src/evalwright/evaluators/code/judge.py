@@ -19,7 +19,7 @@ from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.processes import OUTPUT_LIMIT, FinishedCommand, run_command
-from evalwright.session import environment
+from evalwright.session import environment, session_path
 
 __all__ = ["CodeJudge", "Reply", "asserted", "call_program", "printed", "script_of"]
 
@@ -131,7 +131,8 @@ async def _run(
     with temporary_folder() as home:
         environment = {**_allowed_variables(env), "HOME": str(home), **extra}
         try:
-            return await run_command(command, env=environment, cwd=cwd, stdin=stdin, output_limit=OUTPUT_LIMIT)
+            folder = session_path(cwd)
+            return await run_command(command, env=environment, cwd=folder, stdin=stdin, output_limit=OUTPUT_LIMIT)
         except OSError as error:
             message = f"{command[0]!r} cannot be started: {error.strerror or error}"
             raise EvaluatorError(message, "not_started") from None

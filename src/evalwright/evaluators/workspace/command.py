@@ -19,7 +19,7 @@ from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.processes import FinishedCommand, run_command
-from evalwright.session import environment
+from evalwright.session import environment, session_path
 
 __all__ = ["CommandCheck"]
 
@@ -82,7 +82,7 @@ class CommandCheck(msgspec.Struct, frozen=True):
         """The folder to run in, a copy if it has the artifact's files: a command must not change them for other
         evaluators."""
         if self.cwd != _ARTIFACT:
-            folder = Path(self.cwd).expanduser()
+            folder = Path(session_path(str(Path(self.cwd).expanduser())))
             if not folder.is_dir():
                 raise EvaluatorError(f"there is no folder {self.cwd!r}", "missing_cwd", detail)
             yield folder
