@@ -127,6 +127,56 @@ def test_a_session_that_is_continued_in_its_file_stays_one_case(tmp_path):
     assert [call["arguments"] for call in trace["tool_calls"]] == [{"command": "make"}], "numbered anew"
 
 
+@pytest.mark.parametrize(
+    ("continued", "total"),
+    [((650, 69), (650, 69)), ((200, 12), (650, 69))],
+    ids=["total of the thread", "of the new turn alone"],
+)
+def test_tokens_of_a_continued_stream_are_counted_once(tmp_path, continued, total):
+    def turn(read: int, written: int) -> list:
+        usage = {"input_tokens": read, "output_tokens": written}
+        spoken_item = {"type": "item.completed", "item": {"id": "item_0", "type": "agent_message", "text": "Done."}}
+        return [{"type": "thread.started", "thread_id": "th"}, spoken_item, {"type": "turn.completed", "usage": usage}]
+
+    _, trace, _ = codex(tmp_path, [*turn(450, 57), *turn(*continued)])
+    assert (trace["metrics"]["token_input"], trace["metrics"]["token_output"]) == total
+
+
+def test_parallel_calls_are_of_one_turn(tmp_path):
+    def called(second: int, call_id: str) -> dict:
+        call = {"type": "function_call", "name": "sh", "arguments": "{}", "call_id": call_id}
+        return rollout_line(second, "response_item", call)
+
+    def result(second: int, call_id: str) -> dict:
+        output = {"type": "function_call_output", "call_id": call_id, "output": "ok"}
+        return rollout_line(second, "response_item", output)
+
+    lines = [
+        rollout_line(0, "response_item", said("user", "fix")),
+        rollout_line(1, "response_item", said("assistant", "Both.")),
+        *(called(2, "a"), called(2, "b"), result(3, "a"), result(3, "b")),
+        *(called(4, "c"), result(5, "c")),
+    ]
+    _, trace, _ = codex(tmp_path, lines)
+    spans = {span["id"]: span["parent_id"] for span in trace["spans"]}
+    assert spans == {"turn-1": None, "a": "turn-1", "b": "turn-1", "turn-2": None, "c": "turn-2"}
+    assert [(message["role"], message["content"]) for message in trace["messages"]][1:4] == [
+        ("assistant", "Both."),
+        ("assistant", None),
+        ("tool", "ok"),
+    ]
+
+
+def test_lines_and_events_that_repeat_items_are_not_lost(tmp_path):
+    lines = [
+        rollout_line(0, "response_item", said("user", "fix")),
+        rollout_line(0, "event_msg", {"type": "item_completed", "item": {"type": "UserMessage"}}),
+        rollout_line(1, "response_item", said("assistant", "Fixed.")),
+        rollout_line(1, "token_usage_record", {"usage": {"input_tokens": 3}}),
+    ]
+    assert codex(tmp_path, lines)[0].notes == []
+
+
 def call_of(total: int, last: int) -> dict:
     usage = {"total_token_usage": {"input_tokens": total}, "last_token_usage": {"input_tokens": last}}
     return rollout_line(9, "event_msg", {"type": "token_count", "info": usage})

@@ -33,8 +33,11 @@ _KNOWN_EVENTS = {
     "task_complete", "agent_reasoning_section_break", "agent_reasoning_raw_content", "turn_started", "turn_complete",
     "exec_command_begin", "exec_command_end", "exec_command_output_delta", "patch_apply_begin", "patch_apply_end",
     "mcp_tool_call_begin", "mcp_tool_call_end", "web_search_begin", "web_search_end", "context_compacted",
+    "item_started", "item_completed",
 }  # fmt: skip
 """Events that are read, and those that repeat response items."""
+_REPEATING_LINES = ("compacted", "token_usage_record")
+"""Lines that repeat others: items in short, and the counts of the event that follows."""
 _UNDONE = "thread_rolled_back"
 _BEGINS = ("task_started", "turn_started")
 _COUNTS = ("input_tokens", "output_tokens", "reasoning_output_tokens", "cached_input_tokens")
@@ -112,6 +115,8 @@ class CodexSession:
         self._open: dict[str, dict[str, Any]] = {}
         self._total: dict[str, Any] | None = None
         """The last running total of tokens."""
+        self._before: Tokens | None = None
+        """In the stream of a program that continues a thread: what was counted before."""
 
     def ends_before(self, line: CodexLine) -> bool:
         return line.type == _STARTED and self.id is not None and line.thread_id != self.id
@@ -142,7 +147,7 @@ class CodexSession:
             self._keep("model", (payload or _NOTHING).model)
         elif str(kind).startswith(_EXEC) or (kind == "error" and payload is None):
             self._exec(str(kind), line)
-        elif kind != "compacted":
+        elif kind not in _REPEATING_LINES:
             self._notes.lose(f"lines of type {kind!r}")
 
     def finished(self) -> Transcript:
@@ -256,6 +261,7 @@ class CodexSession:
         match kind:
             case _ if kind == _STARTED:
                 self._leave_open()  # a program that continues the session numbers its items from the beginning
+                self._before = None if self.id is None else self._talk.tokens
                 thread = value.thread_id
                 self.id = thread if isinstance(thread, str) and thread else self.id
             case "item.started" | "item.updated":
@@ -265,7 +271,7 @@ class CodexSession:
                 self._add_completed_item(item)
             case "turn.completed":
                 usage = value.usage
-                self._talk.tokens += _tokens(usage if isinstance(usage, dict) else {}, self._notes)
+                self._count(_tokens(usage if isinstance(usage, dict) else {}, self._notes))
             case "turn.failed":
                 error = value.error
                 message = error.get("message") if isinstance(error, dict) else error
@@ -276,6 +282,13 @@ class CodexSession:
                 self._end = None
             case _:
                 self._notes.lose(f"lines of type {kind!r}")
+
+    def _count(self, used: Tokens) -> None:
+        """Add what a turn used. A program that continues a thread reports the total of the thread."""
+        if self._before is not None and _includes(used, self._before):
+            self._talk.tokens = Tokens()
+        self._before = None
+        self._talk.tokens += used
 
     def _add_completed_item(self, item: dict[str, Any]) -> None:
         talk = self._talk
@@ -295,6 +308,12 @@ class CodexSession:
             self._notes.add_text(f"{self._file.name}: {item.get('message')}")
         else:
             self._notes.lose(f"items of type {kind!r}")
+
+
+def _includes(total: Tokens, part: Tokens) -> bool:
+    """Whether one count can be the total of another and something more."""
+    pairs = zip(msgspec.structs.astuple(total), msgspec.structs.astuple(part), strict=True)
+    return all(before is None or (now is not None and now >= before) for now, before in pairs)
 
 
 def _tokens(usage: dict[str, Any], notes: ImportNotes) -> Tokens:

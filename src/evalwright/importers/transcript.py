@@ -119,11 +119,14 @@ class Transcript:
     def open_turn(self, at: datetime | None = None, *, for_text: bool) -> AgentTurn:
         """The turn to which a further part belongs, if the record has parts one by one.
 
-        Thinking, then text, then a call make one turn. What follows a call begins a new one, as does what follows a
-        result or a message of the user.
+        Thinking, then text, then calls make one turn: a model requests parallel calls together, before any of their
+        results. What follows a result or a message of the user begins a new turn, as do text and thinking that follow
+        a call.
         """
         last = self._entries[-1] if self._entries else None
-        if isinstance(last, AgentTurn) and not last.calls and not (for_text and last.texts):
+        if isinstance(last, AgentTurn) and (
+            not (last.calls or last.texts) if for_text else not (last.calls and self._pending)
+        ):
             last.finished_at = at or last.finished_at
             return last
         turn = AgentTurn(None, None, at, at)
