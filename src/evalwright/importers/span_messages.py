@@ -96,7 +96,7 @@ def _plain_messages(message: Any, default: str) -> list[Message]:
     role = role if role in _KNOWN_ROLES else default
     parts = _parts(message)
     plain: Message = {"role": role, "content": _text_of_parts(parts), "tool_calls": _calls(message, parts)}
-    thinking = [text for part in parts if _type(part) in _THINKING for text in _texts_under(part, _THOUGHTS)[:1]]
+    thinking = [text for part in parts if _type(part) in _THINKING for text in _thoughts(part)]
     if thinking:
         plain["reasoning_content"] = "\n".join(thinking)
     results = [_result(part) for part in parts if _type(part) in _RESULTS]
@@ -191,8 +191,17 @@ def _type(part: dict[str, Any]) -> str:
     return str(part.get("type") or "text")
 
 
-def _texts_under(part: dict[str, Any], keys: Iterable[str]) -> list[str]:
-    return [part[key] for key in keys if isinstance(part.get(key), str) and part[key]]
+def _thoughts(part: dict[str, Any]) -> list[str]:
+    """The text of a part with thinking; OpenLLMetry writes the summaries of a response as JSON."""
+    text = next((part[key] for key in _THOUGHTS if isinstance(part.get(key), str) and part[key]), None)
+    summaries = json_content(text)
+    if isinstance(summaries, list) and summaries and all(map(_is_summary, summaries)):
+        return [summary["text"] for summary in summaries]
+    return [] if text is None else [text]
+
+
+def _is_summary(item: Any) -> bool:
+    return isinstance(item, dict) and item.get("type") == "summary_text" and isinstance(item.get("text"), str)
 
 
 def _text_of_parts(parts: list[dict[str, Any]]) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
 from evalwright.importers.openai_messages import read_conversation
@@ -18,6 +19,7 @@ from evalwright.importers.span_conventions import (
 )
 from evalwright.importers.span_messages import content_of, json_content, text_content
 from evalwright.importers.span_tree import HIDDEN, SpanTree
+from evalwright.importers.span_turns import joined_turns, with_answered_calls, with_thinking
 from evalwright.importers.wire_spans import WireSpan
 from evalwright.model.trace import Metrics, Output, Span, SpanEvent, ToolCall, ToolResult, Trace, TraceError
 
@@ -110,8 +112,10 @@ class _Recording:
     def conversation(self) -> RecordedConversation:
         """The conversation of the model call that ended last, or of the agent if there are no model calls."""
         for span in [*reversed(self._tree.models), *self._tree.speakers()]:
-            messages = [*self._tree.input_messages(span), *self._tree.output_messages(span)]
+            messages = joined_turns([*self._tree.input_messages(span), *self._tree.output_messages(span)])
             if messages:
+                replies = map(joined_turns, map(self._tree.output_messages, self._tree.models))
+                messages = with_answered_calls(with_thinking(messages, chain.from_iterable(replies)))
                 return read_conversation(messages, f"span {span.span_id}, messages", self._warn)
         return RecordedConversation()
 
