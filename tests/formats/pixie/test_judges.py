@@ -13,6 +13,7 @@ from evalwright.pixie import (
     AnswerCorrectness,
     AnswerRelevancy,
     ClosedQA,
+    ContextRelevancy,
     EmbeddingSimilarity,
     Evaluable,
     Factuality,
@@ -112,6 +113,16 @@ def test_faithfulness_is_the_share_of_statements_borne_out(bits):
     verdicts = [{"statement": "s", "reason": "", "verdict": bit} for bit in bits]
     client = Client({"statements": ["s", "t"]}, {"faithfulness": verdicts})
     assert judged(Faithfulness(client=client), context=["c"]).score == 0.5
+
+
+@pytest.mark.parametrize(
+    ("context", "sentence", "error"),
+    [("Paris.", None, "expected text"), (["Paris."], 5, "expected text"), (12, "Paris.", "text or a list of texts")],
+)
+def test_only_texts_have_a_length_that_counts(context, sentence, error):
+    client = Client({"sentences": [{"sentence": sentence}]})
+    with pytest.raises(EvaluatorError, match=error):
+        judged(ContextRelevancy(client=client), context=context)
 
 
 @pytest.mark.parametrize(("evades", "score"), [(0, 1.0), (False, 1.0), (1, 0.0), (True, 0.0)])

@@ -72,17 +72,26 @@ class ContextRelevancy(_JudgedScorer):
         self, output: Any, expected: Any = None, *, input: Any = None, context: Any = None, **_: Any
     ) -> Score:
         _check_needed(self.name, input=input, context=context)
+        if not all(isinstance(part, str) for part in (context if isinstance(context, list) else [context])):
+            raise ValueError("ContextRelevancy requires a context that is text or a list of texts")
         whole = _joined_context(context)
         sentence = {"type": "object", "properties": {"sentence": {"type": "string"}, "reasons": _TEXTS}}
         chosen = await self._ask(
             "Give, word for word, the sentences of the context that are needed to answer the question.",
             [("question", prompt_text(input)), ("context", whole)],
             {"sentences": {"type": "array", "items": sentence}},
-            lambda reply: [str(item["sentence"]) for item in _objects(reply["sentences"], "sentence")],
+            _sentences,
         )
         if not whole:
             raise ValueError("ContextRelevancy requires a context that is not empty")
         return Score(min(sum(map(len, chosen)) / len(whole), 1.0), {"relevant_sentences": chosen})
+
+
+def _sentences(reply: dict[str, Any]) -> list[str]:
+    sentences = [item["sentence"] for item in _objects(reply["sentences"], "sentence")]
+    if not all(isinstance(sentence, str) for sentence in sentences):
+        raise BadReply("expected text as each sentence")
+    return sentences
 
 
 class Faithfulness(_JudgedScorer):
