@@ -2,6 +2,7 @@
 
 import contextvars
 import json
+from enum import Enum, StrEnum
 
 import pytest
 
@@ -115,3 +116,8 @@ def test_a_step_may_end_in_another_context_than_it_began_in():
         contextvars.copy_context().run(next, running)
         running.close()
     assert [span.name for span in heard.spans] == ["step"]
+
+
+def test_members_of_enumerations_are_stored_as_their_values():
+    plain, text = Enum("Plain", {"RED": (1, 2)}), StrEnum("Text", {"RED": "red"})
+    assert stored([plain.RED, text.RED]) == [{"py/tuple": [1, 2]}, "red"]

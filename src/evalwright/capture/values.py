@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import json
 import math
 import re
@@ -77,6 +78,8 @@ class _StoredForm:
             self._around.discard(id(value))
 
     def _inside(self, value: Any, depth: int) -> Any:
+        if isinstance(value, enum.Enum):  # like those of text and numbers, which are stored as such
+            return self.value(value.value, depth + 1)
         if isinstance(value, dict):
             return self._mapping(value, depth)
         if isinstance(value, list):
