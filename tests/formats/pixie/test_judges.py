@@ -146,7 +146,14 @@ def test_correctness_weighs_statements_and_similarity():
 
 
 @pytest.mark.parametrize(
-    ("reply", "score"), [("Score: 0.8\nfine", 0.8), ("Score: 1.5", 1.0), ("0.5 / 1", 0.5), ("words\n0.3\n", 0.3)]
+    ("reply", "score"),
+    [
+        ("Score: 0.8\nfine", 0.8),
+        ("Score: 1.5", 1.0),
+        ("Raw score: 85\nScore: 0.85", 0.85),
+        ("0.5 / 1", 0.5),
+        ("words\n0.3\n", 0.3),
+    ],
 )
 def test_a_score_is_read_out_of_a_reply(reply, score):
     assert judged(create_llm_evaluator("T", "{eval_output}", client=Client(reply))).score == score
@@ -154,7 +161,7 @@ def test_a_score_is_read_out_of_a_reply(reply, score):
 
 @pytest.mark.parametrize("reply", [
     "Score: 8/10", "Score: 10", "Score: 85", "Score: -0.4", "**Score:** 0.8", "good",
-    "Score: 1%", "Score: 0,8", "Score: 1e-3",
+    "Score: 1%", "Score: 0,8", "Score: 1e-3", "**Score:** 3/10, as it meets 1/1 of the form", "Score: 85\nMissing:\n0",
 ])  # fmt: skip
 def test_no_score_is_guessed(reply):
     with pytest.raises(EvaluatorError, match="parse score"):

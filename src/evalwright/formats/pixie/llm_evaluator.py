@@ -23,11 +23,12 @@ _REMINDER = "\n\nAnswer with 'Score: X.X' (0.0 to 1.0), then your reasoning."
 _NUMBER = r"([01](?:\.\d+)?)(?![\d.]*\d|,\d|[eE][+-]?\d|\s*%)"
 """Not the beginning of a longer number, of one with an exponent or a decimal comma, or of a percentage."""
 _ONE = r"(?!\s*/(?!\s*1(?:\.0+)?(?![\d.]*\d)))"
-_FORMS = tuple(
+_LABELLED = re.compile(rf"[Ss]core\s*[:=]\s*{_NUMBER}{_ONE}")
+_HAS_LABEL = re.compile(r"(?i)score\W{0,4}[:=]\W{0,4}\d")
+_BARE = tuple(
     re.compile(form, re.MULTILINE)
-    for form in (rf"[Ss]core\s*[:=]\s*{_NUMBER}{_ONE}", rf"(?<![\d./-]){_NUMBER}\s*/\s*1(?:\.0+)?(?![\d.]*\d)",
-                 rf"^\s*{_NUMBER}\s*$")
-)  # fmt: skip
+    for form in (rf"(?<![\d./-]){_NUMBER}\s*/\s*1(?:\.0+)?(?![\d.]*\d)", rf"^\s*{_NUMBER}\s*$")
+)
 
 
 class UnknownPlaceholderError(ValueError, KeyError):
@@ -78,8 +79,7 @@ def create_llm_evaluator(
 
 
 def _score(reply: str) -> float | None:
-    for form in _FORMS:
-        match = form.search(reply)
-        if match is not None:
-            return min(1.0, float(match[1]))
-    return None
+    """The labelled number; only where there is none, one that stands for itself."""
+    forms = (_LABELLED,) if _HAS_LABEL.search(reply) else _BARE
+    match = next((match for form in forms if (match := form.search(reply))), None)
+    return None if match is None else min(1.0, float(match[1]))
