@@ -31,6 +31,21 @@ def test_the_env_file_of_the_working_directory_is_read(tmp_path):
     assert (result.statuses, result.outcome.summary.warnings) == (["pass"], [])
 
 
+def test_a_configuration_passes_variables_on_under_names_of_its_own(tmp_path, monkeypatch):
+    """Within `env`, those of the process count before its own."""
+    monkeypatch.setenv("SHOP_TOWN", "Bonn")
+    own = {"SHOP_TOWN": "{{env.SHOP_TOWN}}!", "NEAR": "near {{env.FAR}}", "FAR": "{{env.SHOP_TOWN}}?"}
+    config = asked("a Bonn! near Bonn? Bonn?", "{{q}} {{env.SHOP_TOWN}} {{env.NEAR}} {{env.FAR}}", env=own)
+    assert run(tmp_path, config).statuses == ["pass"]
+
+
+def test_a_secret_that_a_configuration_passes_on_is_not_stored(tmp_path, monkeypatch):
+    monkeypatch.setenv("SHOP_TOWN", KEY)
+    config = asked("", "{{q}} {{env.SHOP_TOWN}}", env={"SHOP_TOWN": "{{env.SHOP_TOWN}}"})
+    run_dir = run(tmp_path, config).outcome.run_dir
+    assert not [path for path in run_dir.rglob("*") if path.is_file() and KEY in path.read_text()]
+
+
 def test_variables_of_the_process_take_precedence(tmp_path, monkeypatch):
     (tmp_path / ".env").write_text("SHOP_TOWN=Bonn\n")
     monkeypatch.setenv("SHOP_TOWN", "Oslo")

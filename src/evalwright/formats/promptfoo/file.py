@@ -16,9 +16,9 @@ from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.scripts import evaluated_file
 from evalwright.formats.promptfoo.sources import Sources
 from evalwright.formats.promptfoo.templates import render
-from evalwright.formats.promptfoo.values import as_it_was, as_javascript
+from evalwright.formats.promptfoo.values import as_it_was, as_javascript, template_text
 
-__all__ = ["env_defaults", "env_names", "mapping_of", "resolved", "with_environment"]
+__all__ = ["env_defaults", "env_names", "mapping_of", "own_environment", "resolved", "with_environment"]
 
 _TEMPLATE = re.compile(r"\{\{(?:[^}]|\}(?!\}))*\}\}")
 _VARIABLE = re.compile(r"\benv(?:\.(\w+)|\[\s*['\"]([^'\"]+)['\"]\s*\])")
@@ -109,6 +109,16 @@ def with_environment(value: Any, environment: Mapping[str, str]) -> Any:
     return (
         as_it_was([with_environment(item, environment) for item in value], value) if isinstance(value, list) else value
     )
+
+
+def own_environment(authored: Mapping[str, Any], known: Mapping[str, str]) -> dict[str, str]:
+    """The variables under `env`, each with those that it names filled in: what is set outside of the configuration
+    first, so that `KEY: "{{env.KEY}}"` passes a variable on, then the other variables under `env`."""
+    filled = {name: with_environment(template_text(value), known) for name, value in authored.items()}
+    return {
+        name: with_environment(value, {key: other for key, other in filled.items() if key != name})
+        for name, value in filled.items()
+    }
 
 
 def _with_environment(template: str, environment: Mapping[str, str]) -> str:

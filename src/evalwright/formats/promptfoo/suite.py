@@ -33,7 +33,7 @@ from evalwright.formats.promptfoo.doubts import (
     doubt_values,
 )
 from evalwright.formats.promptfoo.extensions import AFTER_EACH, BEFORE_EACH, concerned
-from evalwright.formats.promptfoo.file import env_names, resolved, with_environment
+from evalwright.formats.promptfoo.file import env_names, own_environment, resolved, with_environment
 from evalwright.formats.promptfoo.joined import joined_configuration
 from evalwright.formats.promptfoo.node_needs import places_for_node
 from evalwright.formats.promptfoo.numbering import with_places
@@ -46,7 +46,6 @@ from evalwright.formats.promptfoo.run_settings import RunningOptions, env_files
 from evalwright.formats.promptfoo.selection import chosen_columns, chosen_tests
 from evalwright.formats.promptfoo.shapes import CONFIG, what_fits
 from evalwright.formats.promptfoo.sources import Sources
-from evalwright.formats.promptfoo.values import template_text
 from evalwright.formats.shared.environment import literal_secrets
 from evalwright.formats.shared.findings import Findings
 from evalwright.model.plan import EvaluatorSpec, Plugin, Variant
@@ -103,11 +102,13 @@ class _Reading:
         raw = what_fits(resolved(raw, raw, sources, self._origin), CONFIG, self._origin)
         self._values = {**values, **self._values_named_in(raw)}
         learn(self._values)
-        self._own = {key: template_text(value) for key, value in raw.get("env", {}).items()}
-        known = {**self._values, **environment(), **variables, **self._own}
-        self._own = {key: with_environment(value, known) for key, value in self._own.items()}
+        known = {**self._values, **environment(), **variables}
+        self._own = own_environment(raw.get("env", {}), known)
         self._known = {**known, **self._own}
-        self._taken = {name: self._known[name] for name in names if name in self._known and name not in self._own}
+        passed_on = {*env_names(raw.get("env", {}))}
+        self._taken = {
+            name: known[name] for name in names if name in known and (name not in self._own or name in passed_on)
+        }
         self._written = {key: value for key, value in raw.items() if key != "env"}
         self._raw: dict[str, Any] = with_environment(self._written, self._known)
         self._running = RunningOptions(self._raw, self._origin)
