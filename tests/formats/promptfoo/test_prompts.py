@@ -162,11 +162,20 @@ def test_a_file_that_messages_name_must_be_there(tmp_path):
         load_suite(path)
 
 
-def test_a_file_that_is_yaml_only_once_it_is_filled_in_is_a_text_until_then(tmp_path):
-    prompt = "{% for q in all %}\n- {role: user, content: {{ q }}}\n{% endfor %}\n"
+@pytest.mark.parametrize(
+    ("prompt", "sent"),
+    [
+        (
+            "{% for q in all %}\n- {role: user, content: {{ q }}}\n{% endfor %}\n",
+            "\n- {role: user, content: a}\n\n- {role: user, content: b}\n\n",
+        ),
+        ("- role: user\n  content: {{all[1]}}\n", "- role: user\n  content: b\n"),
+    ],
+)
+def test_a_file_that_is_yaml_only_once_it_is_filled_in_is_a_text_until_then(tmp_path, prompt, sent):
     tests = [{"vars": {"all": [["a"], ["b"]]}}]
     found = run(tmp_path, {**ECHO, "prompts": ["file://p.yaml"], "tests": tests}, **{"p.yaml": prompt})
-    assert found.outputs == ["\n- {role: user, content: a}\n\n- {role: user, content: b}\n\n"]
+    assert found.outputs == [sent]
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,6 @@ _DEFAULT = "{{prompt}}"
 _MAGIC = frozenset("*?[")
 """Characters of file patterns: a pattern that matches no file is a text after all."""
 _OF_ROW = "label of its row"
-_TAG = "{%"
 _ONLY_PARTS = re.compile(r"[*/\\]")
 
 
@@ -167,13 +166,13 @@ class _Reading:
             origin.report(f"{shown!r} is not a file of prompts: expected one of {', '.join(_KNOWN)}")
 
     def _text_of_yaml(self, path: Path, origin: Origin) -> str | None:
-        """A YAML file as JSON; None, after a report, if it is not YAML. With tags of templates between its lines, it is
-        YAML only when they are filled in, and is a text until then."""
+        """A YAML file as JSON; None, after a report, if it is not YAML. With templates, as in `content: {{q}}`, it may
+        be YAML only once they are filled in, and is a text until then."""
         text = self._sources.text(path, origin)
         try:
             document = yaml.parse(text.encode(), str(self._sources.shown(path)), "yaml12")
         except InputError as error:
-            if _TAG in text:
+            if holds_template(text):
                 return text
             origin.findings.add(error)
             return None
