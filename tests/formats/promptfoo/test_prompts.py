@@ -73,6 +73,17 @@ def test_the_rows_of_a_file_of_prompts_keep_their_own_labels(tmp_path):
     assert [variant.name for variant in load_suite(path).variants] == ["echo@first", "echo@all"]
 
 
+def test_an_entry_that_is_there_twice_is_read_once(tmp_path):
+    """Only texts among prompts, but any provider, as in promptfoo."""
+    mapping, own = {"raw": "b", "label": "c"}, {"id": "echo", "label": "own"}
+    config = {"prompts": ["a", mapping, "a", mapping], "providers": ["echo", own, own, "echo", {"id": "echo"}]}
+    suite = load_suite(write(tmp_path, {**config, "tests": [{"vars": {}}]}))
+    columns = [(variant.config["provider"]["label"], variant.config["prompt"]["raw"]) for variant in suite.variants]
+    assert columns == [(label, raw) for label in ("echo", "own", "echo") for raw in "abb"]
+    places = [warning.key for warning in suite.warnings if "again" in str(warning)]
+    assert places == ["prompts[2]", "providers[2]", "providers[3]"]
+
+
 def test_prompts_may_be_labels_by_their_texts_or_files(tmp_path):
     config = {**ECHO, "prompts": {"short.txt": "brief", "Say {{q}}": "spoken"}, "tests": [{"vars": {"q": "a"}}]}
     ran = run(tmp_path, config, short__txt="{{q}}!")

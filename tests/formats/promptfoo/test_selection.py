@@ -90,7 +90,7 @@ def test_command_line_options_of_the_file_go_before_its_evaluate_options(tmp_pat
 def test_a_filter_leaves_the_names_of_columns(tmp_path):
     tests = [{"vars": {"q": "x"}, "assert": [{"type": "contains", "value": "two"}]}]
     prompts = [{"raw": f"{name} {{{{q}}}}", "label": name} for name in ("one", "two")]
-    config = {"prompts": prompts, "providers": ["echo", "echo"], "tests": tests}
+    config = {"prompts": prompts, "providers": ["echo", {"id": "echo"}], "tests": tests}
     every = [*run(tmp_path, config, options={"output": tmp_path / "out.json"}).verdicts]
     only = run_at(tmp_path / "promptfooconfig.yaml", tmp_path, {"filter_prompts": "two"})
     assert [*only.verdicts] == [key for key in every if "two" in key[1]] == [

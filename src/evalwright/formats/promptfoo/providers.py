@@ -121,10 +121,16 @@ class Providers:
         self._sources, self._env = sources, env
 
     def listed(self, raw: Any, origin: Origin) -> list[Provider]:
-        """Every provider under the key `providers` or `targets`."""
+        """Every provider under the key `providers` or `targets`; an entry that is there twice is read once."""
         if not isinstance(raw, list):
             return self._entry(raw, origin)
-        return [provider for i, entry in enumerate(raw) for provider in self._entry(entry, origin.at(i))]
+        providers = []
+        for i, entry in enumerate(raw):
+            if entry in raw[:i]:
+                origin.at(i).warn("the same entry again: as in promptfoo, it is one provider; a label makes it another")
+            else:
+                providers += self._entry(entry, origin.at(i))
+        return providers
 
     def single(self, raw: Any, origin: Origin) -> Provider | None:
         """The provider of a test or an assertion; None, after a report, if it is not a valid one."""
