@@ -73,6 +73,19 @@ def test_the_rows_of_a_file_of_prompts_keep_their_own_labels(tmp_path):
     assert [variant.name for variant in load_suite(path).variants] == ["echo@first", "echo@all"]
 
 
+def test_rows_without_labels_are_numbered(tmp_path):
+    files = {"p.csv": "prompt,label\none,first\n  ,blank\ntwo,\n", "q.csv": "Say x\n\nSay y\n"}
+    path = write(tmp_path, {**ECHO, "prompts": ["p.csv", "q.csv"]}, **files)
+    names = ["first", "Prompt 2 - two", "Prompt 1 - Say x", "Prompt 2 - Say y"]
+    assert [variant.name for variant in load_suite(path).variants] == [f"echo@{name}" for name in names]
+
+
+def test_a_table_without_prompts_is_read_by_lines_with_a_warning(tmp_path):
+    suite = load_suite(write(tmp_path, {**ECHO, "prompts": ["p.csv"]}, p__csv="text,label\nhi,A\n"))
+    assert [variant.config["prompt"]["raw"] for variant in suite.variants] == ["text,label", "hi,A"]
+    assert any("'p.csv' has no column 'prompt'" in str(warning) for warning in suite.warnings)
+
+
 def test_an_entry_that_is_there_twice_is_read_once(tmp_path):
     """Only texts among prompts, but any provider, as in promptfoo."""
     mapping, own = {"raw": "b", "label": "c"}, {"id": "echo", "label": "own"}

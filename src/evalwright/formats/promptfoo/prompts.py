@@ -206,15 +206,15 @@ class _Reading:
     def _prompts_in_csv(self, path: Path, shown: str, origin: Origin) -> Iterator[AuthoredPrompt]:
         text = self._sources.text(path, origin)
         header, rows = rows_of(text, shown, origin)
-        if "prompt" not in header:
-            for line in filter(str.strip, self._sources.lines(path, origin)):
-                yield {"raw": line, "label": line}
-            return
-        for row in rows:
-            cells = dict(zip(header, row.cells, strict=True))
-            if cells["prompt"]:
-                own = {_OF_ROW: cells["label"]} if cells.get("label") else {}
-                yield {"raw": cells["prompt"], "label": cells["prompt"], **own}
+        if "prompt" in header:
+            table = [dict(zip(header, row.cells, strict=True)) for row in rows]
+        else:
+            if len(header) > 1:
+                origin.warn(f"{shown!r} has no column 'prompt': each of its lines is a prompt")
+            table = [{"prompt": line} for line in self._sources.lines(path, origin)]
+        for number, row in enumerate((row for row in table if row["prompt"].strip()), 1):
+            own = {_OF_ROW: row["label"]} if row.get("label") else {}
+            yield {"raw": row["prompt"], "label": f"Prompt {number} - {row['prompt']}", **own}
 
 
 def _named(prompt: AuthoredPrompt, named: AuthoredPrompt) -> AuthoredPrompt:
