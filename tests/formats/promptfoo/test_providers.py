@@ -57,6 +57,15 @@ def test_providers_have_the_names_that_promptfoo_gives_them(tmp_path):
     assert run_at(path, tmp_path).statuses == ["pass"] * 6
 
 
+def test_a_command_that_writes_nothing_but_errors_has_failed(tmp_path):
+    programs = ("echo why >&2", "echo why >&2; echo out", "true")
+    config = {**ECHO, "providers": [f"exec:sh -c '{program}'" for program in programs]}
+    found = run(tmp_path, {**config, "tests": [{"vars": {"q": "a"}}]})
+    assert found.statuses == ["error", "pass", "pass"]
+    errors = [trace.error.message for trace in found.traces.values() if trace.error is not None]
+    assert errors == ["the command wrote no output; stderr: why"]
+
+
 def test_a_provider_that_is_a_key_may_have_an_id_of_its_own(tmp_path):
     second = {"exec:sh -c 'echo b'": {"id": "second", "label": "s"}}
     providers = [{"echo": {"id": "first"}}, second, {"echo": {"id": "echo"}}]

@@ -31,7 +31,7 @@ class Command(Caller):
             raise InputError(Problem("", f"{called_of(provider)!r} names no command", key="providers"))
         self._folder = folder
         known = {key: provider[key] for key in ("id", "label", "config", "env") if key in provider}
-        self._options = compact_json({"config": {}, **known})
+        self._options = compact_json({"config": {}, "env": {}, **known})
 
     async def __call__(self, call: ProviderCall) -> ProviderReply:
         words = [*self._words, call.prompt, self._options, compact_json(call.context)]
@@ -40,9 +40,13 @@ class Command(Caller):
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
             raise TargetError(f"cannot start {self._words[0]!r}: {reason}") from None
-        output = finished.stderr.last.decode(errors="replace").strip()[-_TAIL:]
+        complaint = finished.stderr.last.decode(errors="replace").strip()[-_TAIL:]
+        ending = f"; stderr: {complaint}" if complaint else ""
         if finished.exit_code != 0:
-            raise TargetError(f"the command ended with {finished.how()}" + (f"; stderr: {output}" if output else ""))
+            raise TargetError(f"the command ended with {finished.how()}{ending}")
         if finished.stdout.cut:
             raise TargetError(f"the command wrote {finished.stdout.size} bytes, more than are kept of an output")
-        return ProviderReply(finished.stdout.kept.decode(errors="replace").strip())
+        output = finished.stdout.kept.decode(errors="replace").strip()
+        if complaint and not output:
+            raise TargetError(f"the command wrote no output{ending}")
+        return ProviderReply(output)
