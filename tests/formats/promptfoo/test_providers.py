@@ -57,6 +57,16 @@ def test_providers_have_the_names_that_promptfoo_gives_them(tmp_path):
     assert run_at(path, tmp_path).statuses == ["pass"] * 6
 
 
+def test_settings_of_a_prompt_are_in_the_context_of_a_function_and_not_in_its_options(tmp_path):
+    code = "def call_api(p, o, c):\n    return {'output': [o['config'], o['env'], c['prompt']['config']]}\n"
+    config = {
+        "prompts": [{"raw": "{{q}}", "label": "a", "config": {"mood": "calm"}}],
+        "providers": [{"id": "python:p.py", "config": {"place": "here"}}],
+        "tests": [{"vars": {"q": "a"}}],
+    }
+    assert run(tmp_path, config, p__py=code).outputs == [[{"place": "here"}, {}, {"mood": "calm"}]]
+
+
 def test_a_command_that_writes_nothing_but_errors_has_failed(tmp_path):
     programs = ("echo why >&2", "echo why >&2; echo out", "true")
     config = {**ECHO, "providers": [f"exec:sh -c '{program}'" for program in programs]}

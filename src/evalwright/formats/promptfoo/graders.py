@@ -87,7 +87,7 @@ class Grader:
     async def _program_reply(self, prompt: str) -> str:
         """The reply of a provider that is the user's program."""
         context = {"vars": dict(self._variables), "prompt": {"raw": prompt, "label": "judge", "config": {}}}
-        call = ProviderCall(prompt, context, {}, 0, environment())
+        call = ProviderCall(prompt, context, 0, environment())
         try:
             with kept_call(self.name, [{"role": "user", "content": prompt}]) as recording:
                 reply = await _caller(json.dumps(self._provider, sort_keys=True), self._folder)(call)

@@ -146,7 +146,7 @@ class PromptfooTarget:
         else:
             inner = {"__evalId": "evalwright", "__evalStepId": case.id, "__repeatIndex": trial}
             hook_context = {**context, "vars": {**context["vars"], **inner}, "test": _test_for_code(case, own)}
-            reply = await self._caller_for(own)(ProviderCall(prompt, hook_context, config, trial, self._environment))
+            reply = await self._caller_for(own)(ProviderCall(prompt, hook_context, trial, self._environment))
         _add_reply(answer, reply)
         # A test's own provider merely replaces the column's, whose transform and delay still apply.
         turn |= {"output": reply.output or "", "metadata": reply.metadata}

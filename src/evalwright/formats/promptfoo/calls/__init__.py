@@ -25,11 +25,10 @@ _CALLERS = {
 
 
 class ProviderCall(NamedTuple):
-    """One call: the rendered prompt, what code may know about the cell, and the prompt's own settings for the call."""
+    """One call: the rendered prompt, and what code may know about the cell."""
 
     prompt: str
     context: dict[str, Any]
-    config: Mapping[str, Any]
     trial: int
     environment: Mapping[str, str]
 

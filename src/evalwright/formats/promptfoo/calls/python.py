@@ -26,8 +26,8 @@ class PythonFile(Caller):
     def __init__(self, provider: Provider, folder: str) -> None:
         path, name = split_function(called_of(provider).removeprefix("python:"))
         name = _DEFAULT if name in ("", "default") else name
-        known: dict[str, Any] = {key: provider[key] for key in ("id", "env") if key in provider}
-        self._options: dict[str, Any] = {**known, "config": {**provider.get("config", {})}}
+        self._config: dict[str, Any] = provider.get("config", {})
+        self._options = {"id": provider["id"], "env": provider.get("env", {})}
         self._threads, self._name = Threads(), name
         try:
             self._function = python_function(Path(folder, path), name)
@@ -35,7 +35,7 @@ class PythonFile(Caller):
             raise InputError(Problem(str(Path(folder, path)), str(error), key=provider["label"])) from None
 
     async def __call__(self, call: ProviderCall) -> ProviderReply:
-        options = {**self._options, "config": {**self._options["config"], **call.config}}
+        options = {**self._options, "config": {**self._config}}
         try:
             returned = await called(self._function, (call.prompt, options, call.context), self._threads)
         except ScriptError as error:
