@@ -56,7 +56,9 @@ def test_counts_pages_and_orders_are_those_of_the_cells(tmp_path):
             found = list(index.cells(chosen))
             assert found == [entry for entry in everything if fits(entry, chosen)]
             assert index.count(chosen) == len(found)
-            written = [one.verdict for one in map(index.records, found) if one.verdict is not None]
+            records = list(map(index.records, found))
+            assert list(index.chosen_records(chosen)) == records
+            written = [one.verdict for one in records if one.verdict is not None]
             assert sorted(index.verdicts(CaseVerdict, chosen), key=str) == sorted(written, key=str)
         by_latency = [e.latency_ms for e in index.cells(order="latency_ms", descending=True, offset=3, limit=9)]
         assert by_latency == sorted((e.latency_ms for e in everything), reverse=True)[3:12]
@@ -155,3 +157,12 @@ def test_records_that_lie_apart_or_were_written_again_are_found(tmp_path):
             assert said == [(f"e{n}", "pass" if passed else "fail", passed, 0.3) for n in range(3)]
         assert [entry.case_id for entry in index.cells(CellSelection(statuses=["fail"]))] == ["b"]
         assert [entry.case_id for entry in index.cells(CellSelection(statuses=["pass"]))] == ["a"]
+
+
+def test_cells_of_a_folder_without_verdicts_have_none(tmp_path):
+    with closing(LocalFiles(tmp_path).create(a_plan(), [a_case()], {})) as writer:
+        writer.append_trace(a_trace(case_index=0))
+        writer.append_results([a_result()])
+    (writer.folder / "verdicts.jsonl").unlink(missing_ok=True)
+    with closing(LocalFiles(tmp_path).read(writer.folder.name)) as reader, closing(index_of(reader, "always")) as index:
+        assert [records.verdict for records in index.chosen_records()] == [None]

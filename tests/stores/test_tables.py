@@ -172,3 +172,17 @@ def test_the_index_of_a_run_that_is_written_has_all_that_was_appended(kept: Kept
         writer.append_verdict(a_verdict(case_index=0))
         with closing(writer.index("always")) as index:
             assert [(cell.case_key, cell.status) for cell in index.cells()] == [(a_case().key, "pass")]
+
+
+def test_cells_are_read_in_the_order_asked_for_whatever_order_they_were_written_in(kept: Kept) -> None:
+    cases = [a_case(id=name) for name in "abc"]
+    with closing(kept.store().create(a_plan(cases_total=3), cases, {})) as writer:
+        for place in (2, 0, 1):
+            writer.append_trace(a_trace(case_id=cases[place].id, case_index=place))
+        for place in (1, 2, 0):
+            writer.append_results([a_result(case_id=cases[place].id, evaluator=name) for name in ("one", "two")])
+            writer.append_verdict(a_verdict(case_id=cases[place].id, case_index=place))
+        with closing(writer.index("always")) as index:
+            records = list(index.chosen_records(order="dataset"))
+    assert [trace.case_id for trace, _, _ in records] == ["a", "b", "c"]
+    assert [[row.evaluator for row in results] for _, results, _ in records] == [["one", "two"]] * 3

@@ -285,6 +285,9 @@ class CellIndex(Protocol):
         Raises StaleIndex if other records are there now: ask the reader for another index then, or scan.
         """
 
+    def chosen_records(self, chosen: CellSelection = ..., order: CellOrder = "dataset") -> Iterator[CellRecords]:
+        """The records of the chosen cells, sorted as by `cells`. Raises as `records` does. Streams."""
+
     def total(self, measure: CellMeasure, alike: Collection[int]) -> CellSum:
         """The sum of a measure over the cells of some `counts`."""
 

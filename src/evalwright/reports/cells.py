@@ -73,8 +73,7 @@ def _looked_up(
 ) -> Iterator[FullCell]:
     """The chosen cells by an index of the run: read one after the other, and no others."""
     chosen = CellSelection(choice.case, choice.variant, failed=choice.failed)
-    for entry in index.cells(chosen, order):
-        trace, rows, verdict = index.records(entry)
+    for trace, rows, verdict in index.chosen_records(chosen, order):
         yield _full_cell(plan, needed, trace, rows, verdict)
 
 

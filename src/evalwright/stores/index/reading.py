@@ -6,7 +6,7 @@ import sqlite3
 from array import array
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import wraps
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
@@ -52,11 +52,12 @@ R = TypeVar("R", Trace, EvaluationResult, CaseVerdict)
 V = TypeVar("V", bound=OfCase)
 T = TypeVar("T")
 P = ParamSpec("P")
+_Row = tuple[Any, ...]
 
 _ALL = CellSelection()
-_BLOCK, _RECORDS = 10_000, 1000
-"""Rows and records that are passed on together: many, so that each costs little; few, so that memory does not grow with
-the run."""
+_BLOCK, _VERDICTS, _CELLS = 10_000, 1000, 10
+"""Rows, verdicts and whole cells that are passed on together: many, so that each costs little; few, so that memory does
+not grow with the run, nor much with traces of megabytes."""
 _ORDERS: dict[CellOrder, str] = {"stored": "trace_at", "dataset": "number"}
 
 _decode_trace = msgspec.json.Decoder(Trace).decode
@@ -130,12 +131,13 @@ class RunIndex:
         offset: int = 0,
         limit: int | None = None,
     ) -> Iterator[CellEntry]:
-        where, values = clause_of(chosen, self.profiles)
-        way = "DESC" if descending else "ASC"
-        by = f"{_ORDERS[order]} {way}" if order in _ORDERS else f"{order} IS NULL, {order} {way}, number"
         page = f" LIMIT {-1 if limit is None else int(limit)} OFFSET {int(offset)}"
-        rows = self._connection.execute(f"SELECT * FROM cells {where} ORDER BY {by}{page}", values)
-        return map(self._entry, rows)
+        return map(self._entry, self._sorted_rows(chosen, order, "DESC" if descending else "ASC", page))
+
+    def _sorted_rows(self, chosen: CellSelection, order: CellOrder, way: str = "ASC", page: str = "") -> sqlite3.Cursor:
+        where, values = clause_of(chosen, self.profiles)
+        by = f"{_ORDERS[order]} {way}" if order in _ORDERS else f"{order} IS NULL, {order} {way}, number"
+        return self._connection.execute(f"SELECT * FROM cells {where} ORDER BY {by}{page}", values)
 
     @_raising_damaged
     def cell(self, case: str, variant: str, trial: int = 0) -> CellEntry | None:
@@ -231,15 +233,18 @@ class RunIndex:
 
     @_raising_damaged
     def records(self, entry: CellEntry) -> CellRecords:
-        row = self._connection.execute("SELECT * FROM cells WHERE number = ?", (entry.number,)).fetchone()
-        [trace] = self._records(RECORDS[0], Trace, _decode_trace, [row[TRACE_PLACE]], entry)
-        results = self._records(RECORDS[1], EvaluationResult, _decode_result, places_of(row), entry)
-        return CellRecords(trace, results, self._verdict_at(row[VERDICT_PLACE], entry))
+        [records] = self._records_of([self._row_of(entry)])
+        return records
+
+    @_raising_damaged
+    def chosen_records(self, chosen: CellSelection = _ALL, order: CellOrder = "dataset") -> Iterator[CellRecords]:
+        rows = self._sorted_rows(chosen, order)
+        while block := rows.fetchmany(_CELLS):
+            yield from self._records_of(block)
 
     @_raising_damaged
     def verdict(self, entry: CellEntry) -> CaseVerdict | None:
-        query = "SELECT verdict_at, verdict_len FROM cells WHERE number = ?"
-        return self._verdict_at(self._connection.execute(query, (entry.number,)).fetchone(), entry)
+        return self._verdicts_of([self._row_of(entry)])[0]
 
     @_raising_damaged
     def verdicts(self, kind: type[V], chosen: CellSelection) -> Iterator[V]:
@@ -247,7 +252,7 @@ class RunIndex:
         query = f"SELECT case_key, verdict_at, verdict_len FROM cells {where} ORDER BY verdict_at"
         rows = self._connection.execute(query, values)
         decode = msgspec.json.Decoder(kind).decode
-        while block := rows.fetchmany(_RECORDS):
+        while block := rows.fetchmany(_VERDICTS):
             written = [row for row in block if row[2]]
             verdicts = self._read(RECORDS[2], kind, decode, [(at, length) for _, at, length in written])
             if [verdict.case_key for verdict in verdicts if verdict is not None] != [case for case, _, _ in written]:
@@ -261,12 +266,6 @@ class RunIndex:
     def lines(self, name: str, places: Sequence[tuple[int, int]]) -> list[bytes]:
         """The contents of a file of records at these places."""
         return self._source.lines(name, places)
-
-    def _verdict_at(self, place: tuple[int, int], entry: CellEntry) -> CaseVerdict | None:
-        if entry.status is None:
-            return None
-        [verdict] = self._records(RECORDS[2], CaseVerdict, _decode_verdict, [place], entry)
-        return verdict
 
     def close(self) -> None:
         for joined in self._joined.values():
@@ -286,22 +285,38 @@ class RunIndex:
             outcomes = self._outcomes[number] = outcomes_of(profile, None)
         return cell_entry(row, profile, outcomes)
 
-    def _records(
+    def _row_of(self, entry: CellEntry) -> _Row:
+        query = "SELECT * FROM cells WHERE number = ?"
+        return cast(_Row, self._connection.execute(query, (entry.number,)).fetchone())
+
+    def _records_of(self, rows: Sequence[_Row]) -> Iterator[CellRecords]:
+        """The records of each of these cells."""
+        traces = self._of_cells(RECORDS[0], Trace, _decode_trace, rows, [[row[TRACE_PLACE]] for row in rows])
+        results = self._of_cells(RECORDS[1], EvaluationResult, _decode_result, rows, list(map(places_of, rows)))
+        return map(CellRecords, chain.from_iterable(traces), results, self._verdicts_of(rows))
+
+    def _verdicts_of(self, rows: Sequence[_Row]) -> list[CaseVerdict | None]:
+        places = [[] if self.profiles[row[AT.profile]][1] is None else [row[VERDICT_PLACE]] for row in rows]
+        return [next(iter(v), None) for v in self._of_cells(RECORDS[2], CaseVerdict, _decode_verdict, rows, places)]
+
+    def _of_cells(
         self,
         name: str,
         kind: type[R],
         decode: Callable[[bytes], R],
-        places: Sequence[tuple[int, int]],
-        entry: CellEntry,
-    ) -> list[R]:
-        """The records at these places, if they are that cell's. Raises StaleIndex."""
-        if not places:
-            return []
-        decoded = self._read(name, kind, decode, places)
-        wanted = (entry.case_key, entry.variant, entry.trial, entry.attempt)
-        records = [record for record in decoded if record is not None and attempt_key(record) == wanted]
-        if len(records) < len(places):
-            raise self._stale(f"{name} at {places[0][0]:,}: another record")
+        rows: Sequence[_Row],
+        places: Sequence[Sequence[tuple[int, int]]],
+    ) -> list[list[R]]:
+        """The records at each cell's places, if they are that cell's. Raises StaleIndex."""
+        decoded = iter(self._read(name, kind, decode, [*chain.from_iterable(places)]))
+        records = []
+        for row, those in zip(rows, places, strict=True):
+            cell = (row[AT.case_key], self.profiles[row[AT.profile]][0], row[AT.trial], row[AT.attempt])
+            read = islice(decoded, len(those))
+            of_cell = [record for record in read if record is not None and attempt_key(record) == cell]
+            if len(of_cell) < len(those):
+                raise self._stale(f"{name} at {those[0][0]:,}: another record")
+            records.append(of_cell)
         return records
 
     def _read(
@@ -309,7 +324,7 @@ class RunIndex:
     ) -> list[V | None]:
         """The values of the lines at these places. Raises StaleIndex."""
         try:
-            lines = self._source.lines(name, places)
+            lines = self._source.lines(name, places) if places else []  # other programs' folders have no verdicts
             if all(map(bytes.endswith, lines, repeat(CURRENT))):
                 return list(map(decode, lines))
             return [decoded_line(kind, decode, line) for line in lines]

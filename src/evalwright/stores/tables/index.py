@@ -64,7 +64,12 @@ class _TableSource:
         return len(covered) == len(RECORDS)  # what other processes make appears at once, in one transaction
 
     def lines(self, name: str, places: Sequence[tuple[int, int]]) -> list[bytes]:
-        return self._tables.rows(_TABLES[name], [number for number, _ in places])
+        numbers = [number for number, _ in places]
+        lines = self._tables.rows(_TABLES[name], numbers)
+        if len(lines) < len(numbers):
+            return lines
+        of_numbers = dict(zip(sorted(numbers), lines, strict=True))
+        return [of_numbers[number] for number in numbers]
 
     def close(self) -> None:
         """The tables are closed by the reader that owns them."""

@@ -40,7 +40,7 @@ class RunTables(Protocol):
         """The highest row number of a table, and the number of its rows, both up to a number."""
 
     def rows(self, table: str, numbers: Sequence[int]) -> list[bytes]:
-        """The records with these numbers, in their order; fewer if some no longer exist."""
+        """The records with these numbers, sorted by them; fewer if some no longer exist."""
 
     def index_place(self) -> Path:
         """The folder in which the index of the run is kept, made if it is missing. Raises OSError."""
