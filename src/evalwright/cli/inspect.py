@@ -55,7 +55,7 @@ def command(
 
     reader, plan = open_run(run)
     paint, shown, unexplained, limit = screen_paint(), 0, 0, None if no_truncate else _LONGEST
-    artifacts = None if no_artifacts else StoredArtifacts(plan, reader)
+    artifacts = None if no_artifacts or not reader.artifacts.is_dir() else StoredArtifacts(plan, reader)
     trials = plan.trials_by_variant
     # The cells of one case are few enough to be sorted; those of a run are printed as they are read.
     order: CellOrder = "stored" if case is None else "dataset"

@@ -81,12 +81,13 @@ def screen_masker() -> Masker:
 
 def print_out(lines: Iterable[str]) -> None:
     """Print lines on stdout. If the reader (`| head`) or the terminal has gone, the rest is dropped."""
-    _write(f"{line}\n" for line in lines)
+    # Only JSON still has such characters. One write, because it may be a call to the system (PYTHONUNBUFFERED).
+    _write(["".join([harmless_json(f"{line}\n") for line in lines])])
 
 
 def print_text(pieces: Iterable[str]) -> None:
     """Print a text on stdout as it arrives, with one line end. Errors as in `print_out`."""
-    _write(_with_end(pieces))
+    _write(map(harmless_json, _with_end(pieces)))
 
 
 def _with_end(pieces: Iterable[str]) -> Iterator[str]:
@@ -102,7 +103,7 @@ def _with_end(pieces: Iterable[str]) -> Iterator[str]:
 
 def _write(pieces: Iterable[str]) -> None:
     try:
-        sys.stdout.writelines(map(harmless_json, pieces))  # other texts have no such characters any more
+        sys.stdout.writelines(pieces)
         sys.stdout.flush()
     except OSError as error:
         # Otherwise Python would try to write the rest at exit, fail again, and exit with 120.

@@ -147,11 +147,11 @@ def folded(pieces: Iterable[str], columns: int | None, first: str = "", indent: 
 def block(text: str, indent: str, limit: int | None) -> str:
     """Harmless text of several lines, its later lines indented; with a `limit` of characters also at most 20 lines."""
     shown = capped(text, limit)
+    if _is_plain(shown):
+        return shown
     if limit is not None and shown.count("\n") > _MOST_LINES:
         left = text.count("\n") + 1 - _MOST_LINES
         shown = "\n".join([*shown.split("\n", _MOST_LINES)[:_MOST_LINES], f"… (+{left:,} lines)"])
-    if _is_plain(shown):
-        return shown
     return harmless(shown).replace("\t", "    ").replace("\n", "\n" + indent)
 
 
