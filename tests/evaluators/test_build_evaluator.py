@@ -83,6 +83,12 @@ def keys() -> list[str]:
             ["'date'", "found the string 'x'"],
         ),
         ("field_accuracy", {"fields": [{"path": "a", "weight": -1}]}, "fields[0].weight", ["a number >= 0", "-1"]),
+        (
+            "tool_trajectory",
+            {"minimums": {"search": "two"}},
+            "minimums.search",
+            ["'minimums.search'", "an integer", "the string 'two'"],
+        ),
     ],
 )
 def test_a_bad_configuration_says_what_was_found_and_expected(
@@ -100,7 +106,7 @@ def test_every_wrong_item_of_a_list_is_reported() -> None:
     with pytest.raises(InputError) as refusal:
         build_evaluator("llm_judge", {"model": "claude-x", "nl_assertions": assertions, "include_in_prompt": [1, 2]})
     assert [problem.key for problem in refusal.value.problems] == [
-        *("nl_assertions[1].required", "nl_assertions[2]", "nl_assertions[3]"),
+        *("nl_assertions[1].required", "nl_assertions[2]", "nl_assertions[2]", "nl_assertions[3]"),
         *("include_in_prompt[0]", "include_in_prompt[1]"),
     ]
     assert refusal.value.problems[1].message == "unknown key 'txt'; did you mean \"text\"?"

@@ -59,9 +59,14 @@ class Parted(msgspec.Struct, frozen=True):
 
 def test_a_key_that_a_dataclass_of_another_package_lacks_is_named(tmp_path: Path) -> None:
     (tmp_path / "parted.py").write_text(_PARTED)
-    assert "'limit' must be a Limit, found a mapping: object missing required field 'most'" in _built(
-        tmp_path, "parted:Parted", "{'limit': {}}"
-    )
+    said = _built(tmp_path, "parted:Parted", "{'limit': {}}")
+    assert "the required key 'most' is missing, expected an integer" in said
+
+
+def test_a_wrong_value_in_a_dataclass_of_another_package_is_named(tmp_path: Path) -> None:
+    (tmp_path / "parted.py").write_text(_PARTED)
+    said = _built(tmp_path, "parted:Parted", "{'limit': {'most': 'two'}}")
+    assert "'limit.most' must be an integer, found the string 'two'" in said
 
 
 _OURS_CHANGED = """

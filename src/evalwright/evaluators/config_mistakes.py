@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import dataclasses
+from collections.abc import Collection, Iterator, Mapping
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from evalwright.errors import Problem, did_you_mean
-from evalwright.evaluators.fields import select
 from evalwright.evaluators.wording import in_words, noun, shown
 from evalwright.files.key_paths import Place, as_written, bracketed
 
 __all__ = ["endless_number", "mismatches", "undeclared_key"]
 
-_STEP = re.compile(r"\[[^\]]*\]|\.[^.\[]+")
-"""A step of msgspec's path to a part of a value."""
-_FIELD = re.compile(r"Object (?:contains unknown field `(?P<unknown>.*)`|missing required field `(?P<missing>.*)`)")
+
+class _Field(NamedTuple):
+    type: Any
+    is_required: bool
+
+
+class _Part(NamedTuple):
+    """An item of a list, or the value of a key; `step` leads to it from the place of the whole."""
+
+    step: str
+    expected: Any
+    value: Any
 
 
 def undeclared_key(key: object, names: Collection[str]) -> Problem:
@@ -33,81 +41,75 @@ def endless_number(key: str, place: Place, number: float) -> Problem:
     return Problem("", f"{where!r} must be a finite number, found {number}", key=where)
 
 
-def mismatches(key: str, expected: Any, value: Any, detail: str) -> list[Problem]:
-    """A problem for each wrong item of a list, as msgspec names the first one only; else the one in `detail`."""
-    item = _item_type(expected) if isinstance(value, list) else None
-    details = [] if item is None else [*_mistakes_in_items(item, value)]
-    return [_mismatch(key, expected, value, line) for line in details or [detail]]
+def mismatches(place: str, expected: Any, value: Any, detail: str) -> list[Problem]:
+    """The problems of each part of a value that is not of the expected type; of the value itself if its parts are.
+
+    `detail` is the message of msgspec, which names the first mistake only.
+    """
+    kind = _mapping_meant(expected, value)
+    problems = [*_mistakes_in_keys(place, kind, value)]
+    for part in _parts(expected, _fields(kind), value):
+        refusal = _refusal(part)
+        problems += mismatches(f"{place}{part.step}", part.expected, part.value, refusal) if refusal else []
+    return problems or [_mismatch(place, expected, value, detail)]
 
 
-def _item_type(expected: Any) -> Any:
-    """The type of the items of a list; None if a value of this type is none."""
-    if get_origin(expected) is list:
-        return get_args(expected)[0]
-    return next((item for arg in get_args(expected) if (item := _item_type(arg)) is not None), None)
+def _mistakes_in_keys(place: str, kind: Any, value: Any) -> Iterator[Problem]:
+    """Keys that a mapping of this kind may not have, and those that it must have."""
+    fields = _fields(kind)
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and kind.__struct_config__.forbid_unknown_fields:
+        for key in value:
+            if key not in fields:
+                yield Problem("", undeclared_key(key, fields).message, key=place)
+    for name, field in fields.items():
+        if field.is_required and name not in value:
+            message = f"the required key {name!r} is missing, expected {in_words(field.type)}"
+            yield Problem("", message, key=place)
 
 
-def _mistakes_in_items(item: Any, value: Sequence[Any]) -> Iterator[str]:
-    """Messages as msgspec's about the whole list."""
-    for i, element in enumerate(value):
-        try:
-            msgspec.convert(element, item)
-        except (msgspec.ValidationError, TypeError, RecursionError) as error:
-            detail, _, inner = str(error).partition(" - at `")
-            if not inner or inner.startswith("$"):
-                yield f"{detail} - at `$[{i}]{inner.removeprefix('$') or '`'}"
+def _parts(expected: Any, fields: Mapping[str, _Field], value: Any) -> Iterator[_Part]:
+    """The parts of a value whose type is known."""
+    if isinstance(value, dict):
+        of_any_key = _type_of_parts(expected, dict)
+        for key, part in value.items():
+            if key in fields or of_any_key is not None:
+                yield _Part(f".{key}", fields[key].type if key in fields else of_any_key, part)
+    elif isinstance(value, list) and (of_items := _type_of_parts(expected, list)) is not None:
+        yield from (_Part(f"[{i}]", of_items, item) for i, item in enumerate(value))
 
 
-def _mismatch(key: str, expected: Any, value: Any, detail: str) -> Problem:
-    """What was found and what was expected. `detail` is msgspec's message, which says where in the value, or which
-    bound."""
+def _type_of_parts(expected: Any, container: type) -> Any:
+    """The type of the items of a list or of the values of a mapping; None if a value of this type is neither."""
+    return next((get_args(kind)[-1] for kind in _kinds(expected) if get_origin(kind) is container), None)
+
+
+def _refusal(part: _Part) -> str:
+    """What msgspec says of a part that is not of its type; empty if it is."""
+    try:
+        msgspec.convert(part.value, part.expected)
+    except (msgspec.ValidationError, TypeError, RecursionError) as error:
+        return str(error)
+    return ""
+
+
+def _mismatch(place: str, expected: Any, value: Any, detail: str) -> Problem:
+    """What was found and what was expected. `detail` is msgspec's message, which says which bound, or which of the
+    parts that are not known here."""
     detail, _, inner = detail.partition(" - at `")
-    inner = inner.rstrip("`").removeprefix("$") if inner.startswith("$") else inner
     if inner.startswith("key"):
-        return Problem("", f"{key!r} must be {in_words(expected)} with strings as keys", key=key)
-    place = f"{key}{inner}"
-    kind = _type_at(expected, inner)
-    if kind is None:
-        at, near = ("", key) if "[...]" in inner else (f" at {place!r}", place)  # some value of a mapping
-        found = _with_type(select(near)({key: value}))
-        return Problem("", f"{key!r} must be {in_words(expected)}, found {found}{at}: {_in_sentence(detail)}", key=near)
-    found = select(place)({key: value})
-    if (field := _FIELD.fullmatch(detail)) is not None and (fields := _fields_meant(kind, field)):
-        return _mistake_about_field(place, fields, field)
-    message = f"{place!r} must be {in_words(kind)}{_bound(detail)}, found {_with_type(found)}"
-    reason = "" if detail.startswith(("Expected", "Invalid enum")) else f": {_in_sentence(detail)}"
-    return Problem("", f"{message}{reason}", key=place)
+        return Problem("", f"{place!r} must be {in_words(expected)} with strings as keys", key=place)
+    inner = inner.rstrip("`").removeprefix("$")
+    message = f"{place!r} must be {in_words(expected)}{_bound(detail)}, found {_with_type(value)}"
+    if not inner and detail.startswith(("Expected", "Invalid enum")):
+        return Problem("", message, key=place)
+    at = f" at {place + inner!r}" if inner and "[...]" not in inner else ""
+    return Problem("", f"{message}: {detail[:1].lower()}{detail[1:].replace('`', chr(39))}{at}", key=place)
 
 
-def _mistake_about_field(place: str, fields: Mapping[str, Any], field: re.Match[str]) -> Problem:
-    """A key of a mapping that it may not have, or one that it must have."""
-    if field["unknown"] is not None:
-        return Problem("", undeclared_key(field["unknown"], fields).message, key=place)
-    missing = field["missing"]
-    return Problem("", f"the required key {missing!r} is missing, expected {in_words(fields[missing])}", key=place)
-
-
-def _fields_meant(kind: Any, field: re.Match[str]) -> Mapping[str, Any]:
-    """Those of the mapping that a message is about; none if they are not known, as for dataclasses of plug-ins."""
-    missing, unknown = field["missing"], field["unknown"]
-    mappings = (fields for part in _kinds(kind) if (fields := _fields(part)))
-    return next((fields for fields in mappings if missing in fields or (missing is None and unknown not in fields)), {})
-
-
-def _type_at(expected: Any, inner: str) -> Any:
-    """The type that is expected at msgspec's path within a value; None if the path does not lead to one."""
-    for step in _STEP.findall(inner):
-        parts = [part for kind in _kinds(expected) if (part := _type_of_part(kind, step)) is not None]
-        if len(parts) != 1:
-            return None
-        expected = parts[0]
-    return expected
-
-
-def _type_of_part(kind: Any, step: str) -> Any:
-    if step[0] == ".":
-        return _fields(kind).get(step[1:])
-    return get_args(kind)[0] if get_origin(kind) is list and step != "[...]" else None
+def _mapping_meant(expected: Any, value: Any) -> Any:
+    """The only type with declared keys that a mapping may become; None if there is none, or a choice."""
+    kinds = [kind for kind in _kinds(expected) if _fields(kind)] if isinstance(value, dict) else []
+    return kinds[0] if len(kinds) == 1 else None
 
 
 def _kinds(expected: Any) -> tuple[Any, ...]:
@@ -119,15 +121,18 @@ def _kinds(expected: Any) -> tuple[Any, ...]:
     return (expected,)
 
 
-def _fields(kind: Any) -> dict[str, Any]:
-    """The keys of a mapping and their types; none of any other type."""
-    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
-        return {}
-    return {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
-
-
-def _in_sentence(detail: str) -> str:
-    return detail[:1].lower() + detail[1:].replace("`", "'")
+def _fields(kind: Any) -> dict[str, _Field]:
+    """The keys of a mapping that becomes an object; none of any other type."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return {field.encode_name: _Field(field.type, field.required) for field in msgspec.structs.fields(kind)}
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+        types = get_type_hints(kind, include_extras=True)
+        missing = dataclasses.MISSING
+        return {
+            field.name: _Field(types[field.name], field.default is missing and field.default_factory is missing)
+            for field in dataclasses.fields(kind)
+        }
+    return {}
 
 
 def _bound(detail: str) -> str:

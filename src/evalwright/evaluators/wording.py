@@ -6,6 +6,7 @@ import reprlib
 import types
 import typing
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import is_dataclass
 from functools import cache
 from typing import Any
 
@@ -95,6 +96,6 @@ def noun(kind: Any) -> str:
     if kind is Any:
         return "any value"
     kind = typing.get_origin(kind) or kind
-    if isinstance(kind, type) and issubclass(kind, (msgspec.Struct, Mapping)):
+    if isinstance(kind, type) and (issubclass(kind, (msgspec.Struct, Mapping)) or is_dataclass(kind)):
         return "mapping"
     return _NOUNS.get(kind) or str(getattr(kind, "__name__", kind))
