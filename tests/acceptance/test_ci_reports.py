@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -101,6 +102,21 @@ def test_a_summary_that_is_full_stays_as_it_is(two: tuple[Project, Path, Path], 
     ended = made.evalwright("report", after, "--github", GITHUB_STEP_SUMMARY=str(summary))
     assert (ended.code, summary.stat().st_size) == (0, 999_999)
     assert "the job summary is full" in ended.err
+
+
+@pytest.mark.parametrize("name", ["codequality", "sonar"])
+def test_warnings_are_at_the_suite_within_its_repository(tmp_path: Path, name: str) -> None:
+    (tmp_path / ".git").mkdir()
+    made = project(tmp_path / "evals", {}, EVAL)
+    unread = {"id": "c", "input": {"do": "thanks"}, "expected": {"contains": ["x"]}}
+    (made.folder / "cases.jsonl").write_text(json.dumps(unread))
+    run = made.run("--out", "a")
+    report = json.loads(made.evalwright("report", run, "--format", name).out)
+    paths = [
+        entry["location"]["path"] if name == "codequality" else entry["primaryLocation"]["filePath"]
+        for entry in (report if name == "codequality" else report["issues"])
+    ]
+    assert paths == ["evals/eval.yaml"]
 
 
 def test_lines_of_files_that_have_changed_are_not_named(two: tuple[Project, Path, Path]) -> None:

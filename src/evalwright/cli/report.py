@@ -139,11 +139,11 @@ def _with_context(
     from evalwright.cli.report_context import opened_context
     from evalwright.model.damage import unreadable_records
     from evalwright.reports.pieces import pieces_of
-    from evalwright.run.case_places import CasePlaces
+    from evalwright.run.case_places import CasePlaces, suite_file
 
     with opened_context(run, **settings) as context:
         if "places" in report.reads and reader.plan is not None:
-            context = replace(context, places=CasePlaces(reader.plan))
+            context = replace(context, places=CasePlaces(reader.plan), suite=suite_file(reader.plan))
         yield from _blamed(name, pieces_of(report, reader, summary, context))
         if context.before is not None:
             lost += unreadable_records(context.before.reader)

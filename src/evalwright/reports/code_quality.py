@@ -41,7 +41,7 @@ class CodeQuality:
 
     def pieces(self, reader: RunReader, summary: RunSummary, context: ReportContext = ALONE) -> Iterator[str]:
         """The same text in pieces, one per entry."""
-        suite = CaseLine(summary.config_path or summary.run_id, 1)
+        suite = context.suite_line(summary)
         cells = _entries(ordered_verdicts(reader, summary, (*summary.failing, "error")), suite, context)
         of_run = _of_run(run_failures(reader, summary, LONGEST), suite)
         yield from json_items(chain(of_run, _of_warnings(summary.warnings, suite), cells))

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from evalwright.model.cell import OfCase, cell_key
 from evalwright.model.protocols import RunReader
+from evalwright.model.summary import RunSummary
 
 if TYPE_CHECKING:
     from evalwright.decisions.comparison import RunComparison
@@ -41,6 +42,12 @@ class ReportContext:
     """Characters of a Markdown report: GitHub takes 65,536 as a comment."""
     places: Mapping[str, CaseLine] = field(default_factory=dict)
     """By case."""
+    suite: str = ""
+    """The suite's file, relative to its repository; empty: as the run names it."""
+
+    def suite_line(self, summary: RunSummary) -> CaseLine:
+        """Where services show what is at no line of a data file."""
+        return CaseLine(self.suite or summary.config_path or summary.run_id, 1)
 
     def address(self, run_id: str, cell: OfCase, variant: str, trial: int) -> str:
         """The page of a cell; empty without a link."""

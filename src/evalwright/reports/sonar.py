@@ -52,7 +52,7 @@ class Sonar:
 
     def pieces(self, reader: RunReader, summary: RunSummary, context: ReportContext = ALONE) -> Iterator[str]:
         """The same text in pieces, one per issue."""
-        suite = CaseLine(summary.config_path or summary.run_id, 1)
+        suite = context.suite_line(summary)
         yield '{\n  "rules": '
         yield from json_items(map(_rule, _RULES.items()), "  ")
         yield ',\n  "issues": '

@@ -20,7 +20,7 @@ from evalwright.model.plan import Plan
 from evalwright.reports.context import CaseLine
 from evalwright.run.used_files import is_unchanged
 
-__all__ = ["CasePlaces", "ids_in"]
+__all__ = ["CasePlaces", "ids_in", "suite_file"]
 
 _ID = re.compile(r"""(?:^|[{,\s-])["']?id["']?\s*:\s*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s,}#][^,}#\n]*)""")
 """A key `id` and its value, in YAML, JSON or JSON Lines."""
@@ -101,6 +101,17 @@ class CasePlaces(Mapping[str, CaseLine]):
                 for id_, line in ids_in(path):
                     self._hashes.append(hash(id_))
                     self._lines.append(line)
+
+
+def suite_file(plan: Plan) -> str:
+    """The file of a run's suite, as reports for services name it; empty if it has none.
+
+    Of a run that may come from anyone, no folder is looked at.
+    """
+    if not plan.config_path:
+        return ""
+    path = Path(plan.config_path)
+    return _shown_path(path) if plan.seal else seen_from_here(path).as_posix()
 
 
 def _shown_path(path: Path) -> str:
