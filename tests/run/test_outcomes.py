@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,12 @@ import pytest
 from evalwright.model.plan import Shard, UntilDecided
 from evalwright.model.result import Status
 from evalwright.model.summary import GateOutcome
-from evalwright.run.outcomes import Outcome
+from evalwright.run.outcomes import Outcome, folded_summary
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 from evalwright.scoring.tally import Tally
 from evalwright.testing import a_plan, a_trace
+from run.suites import suite
 
 PASSED, FAILED = GateOutcome(True), GateOutcome(False)
 UNDECIDED, TOLERATED = GateOutcome(False, undecided=True), GateOutcome(False, undecided=True, tolerated=True)
@@ -94,3 +98,13 @@ def test_a_run_with_records_that_cannot_be_read_has_not_passed(statuses: str, co
 @pytest.mark.parametrize("gate", [PASSED, FAILED])
 def test_an_interrupted_run_says_so_whatever_its_gate(gate: GateOutcome) -> None:
     assert exit_code("pass", gate, interrupted=True) == 130
+
+
+def test_a_run_that_was_killed_before_its_first_record_took_no_time(tmp_path: Path) -> None:
+    run = run_suite(suite(tmp_path, ["word"])).run_dir
+    for name in ("traces", "results", "verdicts"):
+        (run / f"{name}.jsonl").write_text("")
+    (run / "summary.yaml").unlink()
+    reader, plan = open_run(run)
+    with closing(reader):
+        assert folded_summary(reader, plan).finished_at == plan.started_at

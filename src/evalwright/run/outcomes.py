@@ -115,7 +115,7 @@ def folded_summary(reader: RunReader, plan: Plan) -> RunSummary:
     from evalwright.scoring.fold import fold
 
     stored = reader.summary()
-    finished = stored.finished_at if stored else datetime.now(UTC)
+    finished = stored.finished_at if stored else plan.started_at
     summary = summed_up(fold(reader, plan), reader, plan, finished, stored)
     mark_judges(reader, plan, summary)
     if (index := index_of(reader)) is not None:
