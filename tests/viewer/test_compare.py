@@ -6,13 +6,17 @@ import re
 import threading
 from base64 import b64decode
 from html import unescape
+from pathlib import Path
 
 import pytest
 
 from evalwright.cli.viewed_runs import runs_at
 from evalwright.model.cell import cell_key
+from evalwright.model.plan import EvaluatorSpec
 from evalwright.run.calibration import calibrate_run
+from evalwright.run.start import run_suite
 from evalwright.viewer.worddiff import Change, abridged, changed_calls, changes
+from run.suites import suite
 from viewer.reading import cases, found, page, seen
 from viewer.runs import ATTACK, cut_short, made_run, site, site_of, with_outputs
 
@@ -63,6 +67,21 @@ def test_changed_cases_come_worst_first_and_errors_are_neither(pair):
     assert "expected one of: worse" in page(client, f"/compare?a={a}&b={b}&change=odd", 400)
     assert "no variant" in page(client, f"/compare?a={a}&b={b}&va=nobody", 404)
     assert "<h1>Compare</h1>" in page(client, f"/compare?b={b}")
+
+
+def test_long_ids_of_cases_that_gained_a_reason_are_shortened(tmp_path):
+    def answered_by(system: str) -> Path:
+        asked = suite(
+            tmp_path, ["word"], system, evaluators=[EvaluatorSpec("says", "contains_text", {"all_of": ["word"]})]
+        )
+        asked.cases[0].id = "a" * 2500
+        return run_suite(asked).run_dir
+
+    before, after = answered_by("agents:echo"), answered_by("agents:silent")
+    with site(before.parent) as client:
+        text = page(client, f"/compare?a={before.name}&b={after.name}")
+    assert "Gained by" in text
+    assert "a" * 200 not in text
 
 
 def test_what_labels_say_about_a_judge_is_among_the_warnings(tmp_path):

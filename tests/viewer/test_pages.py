@@ -172,9 +172,10 @@ def test_a_row_stays_short_whatever_names_are_in_it_and_ties_are_in_the_order_of
         row = seen(text[text.index('<th scope="row"><a') :])
         assert f"{'a' * 59}…{'z' * 60} {', '.join(names[:5])} and 2 more word word" in row
         assert f"{' word' * 16}…" in row
-        assert long_id.replace("\u202e", "⟦U+202E⟧") in page(
-            client, f"/runs/{made.name}/cells/{cell_key(long_id, 'main', 0)}"
-        )
+        whole = page(client, f"/runs/{made.name}/cells/{cell_key(long_id, 'main', 0)}")
+    heading = re.search(r"<h1([^>]*)>(.*)</h1>", whole)
+    assert heading[2] == long_id.replace("\u202e", "⟦U+202E⟧")
+    assert 'tabindex="0"' in heading[1], "a long heading is a box that the keyboard scrolls"
 
 
 def test_a_run_is_compared_with_the_one_of_its_eval_before_and_a_baseline_is_marked(tmp_path):
