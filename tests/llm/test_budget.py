@@ -16,7 +16,7 @@ from evalwright.llm.funds import Funds
 from evalwright.llm.models import LiveModels
 from evalwright.llm.prices import most_dollars
 from evalwright.llm.token_estimates import MostTokens, most_of
-from evalwright.model.chat import ChatMessage, ChatRequest
+from evalwright.model.chat import ChatMessage, ChatRequest, Usage
 from evalwright.model.plan import Price
 from llm.models import JSON, Impatient
 from targets.loopback import PATIENCE, Server, listening, reply
@@ -279,5 +279,43 @@ def test_what_was_spent_before_is_missing():
         with pytest.raises(CallFailed, match=r"\$12\.00 spent of \$21\.00"):
             await money.reserve("m", TEN)
         assert money.spent == 12.0
+
+    spent(main())
+
+
+def test_a_share_of_the_price_sets_aside_a_share_of_the_money():
+    async def main():
+        money = spending(10.0)
+        fares = [await money.reserve("m", TEN, 0.5) for _ in range(2)]
+        assert sum(fare.pico for fare in fares) == 10 * 10**12
+
+    spent(main())
+
+
+def test_calls_of_a_model_that_counts_more_input_than_expected_set_aside_more_from_then_on():
+    async def main():
+        money = spending(48.0)
+        money.settle(await money.reserve("m", TEN), 10.0, Usage(token_input=10, token_output=0))
+        for _ in range(2):  # 19 dollars each: ten times the input
+            await money.reserve("m", TEN)
+        third = asyncio.ensure_future(money.reserve("m", TEN))
+        await asyncio.sleep(0)
+        assert not third.done()
+        third.cancel()
+
+    spent(main())
+
+
+def test_an_attempt_that_may_be_billed_is_spent_before_the_next_one_which_keeps_its_limit():
+    async def main():
+        funds = Funds(30.0)
+        money, lost = Spending({"m": Price(1e6, 1e6)}, funds), CallFailed("timeout", "no answer")
+        fare = await money.again(await money.reserve("m", TEN), lost)
+        assert (money.spent, funds.spent, fare.pico) == (10.0, 10.0, 10 * 10**12)
+        money.release(fare, CallFailed("rate_limited", "no"))
+        long = await money.reserve("m", MostTokens(1, 14, 4))
+        with pytest.raises(CallFailed, match=r"would exceed it, after no answer") as raised:
+            await money.again(long, lost)
+        assert (raised.value.kind, money.spent) == ("cost_limit", 25.0)
 
     spent(main())

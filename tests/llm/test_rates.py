@@ -142,6 +142,8 @@ def test_after_a_refusal_all_calls_of_the_model_wait_as_the_server_wants():
         (stated("requests", 60, 0, "6m0s"), 360),
         (stated("requests", 60, 0, "20ms") | stated("tokens", 60, 0, "1.5s"), 1.5),
         (stated("requests", 60, 1, "6m0s"), None),
+        (stated("requests", 60, 0, "in 5s"), None),
+        (stated("requests", 60, 0, "2020-01-01T00:00:00+00:00"), 0),
         ({}, None),
     ],
 )
@@ -168,3 +170,76 @@ def test_the_headers_of_real_responses_are_heard_by_model_and_key():
 
     other, requests = asyncio.run(main())
     assert (other.text, requests) == ("y", 2)
+
+
+def test_a_call_takes_of_the_limits_what_it_used_in_the_end():
+    async def main():
+        rates = Rates()
+        first = await rates.turn(Demand())
+        first.adopt(stated("tokens", 6000, 1000, "50s"))
+        first.done(Demand())
+
+        async def call():
+            return Demand(100, 0)
+
+        for _ in range(3):
+            await retried(call, Gate(1), Pace(None), Rules(), rates, Demand(600, 400), lambda reply: reply)
+        await rates.turn(Demand(600, 400))
+        return asyncio.get_running_loop().time()
+
+    with asyncio.Runner(loop_factory=Timeless) as runner:
+        assert runner.run(main()) == pytest.approx(3)
+
+
+def moments_of(work):
+    """What `work` returns, on a clock that jumps."""
+    with asyncio.Runner(loop_factory=Timeless) as runner:
+        return runner.run(work)
+
+
+def test_a_limit_never_holds_more_than_its_size_however_long_nothing_is_called():
+    async def main():
+        rates = Rates()
+        (await rates.turn(Demand())).adopt(stated("requests", 60, 60, "1s"))
+        await asyncio.sleep(600)
+        for _ in range(61):
+            await rates.turn(Demand())
+        return asyncio.get_running_loop().time()
+
+    assert moments_of(main()) == pytest.approx(601)
+
+
+def test_output_does_not_count_for_a_limit_of_input():
+    of = {f"anthropic-ratelimit-input-tokens-{what}": value for what, value in (("limit", "6000"), ("remaining", "0"))}
+    assert begun(of, demands=[Demand(0, 10**6)]) == [0]
+
+
+def test_calls_that_are_over_do_not_count_as_under_way():
+    async def main():
+        rates = Rates()
+        first, second = [await rates.turn(Demand()) for _ in range(2)]
+        second.done(Demand())
+        first.adopt(stated("requests", 60, 1, "59s"))
+        await rates.turn(Demand())
+        return asyncio.get_running_loop().time()
+
+    assert moments_of(main()) == 0
+
+
+@pytest.mark.parametrize(("pauses", "moment"), [((30, 60), 70), ((60, 1), 60)], ids=["longer", "shorter"])
+def test_calls_wait_until_the_last_pause_is_over(pauses, moment):
+    async def main():
+        rates, announced = Rates(), []
+        rates.on_pause = announced.append
+
+        async def call():
+            await rates.turn(Demand())
+            return asyncio.get_running_loop().time()
+
+        rates.pause(pauses[0])
+        early = asyncio.create_task(call())
+        await asyncio.sleep(10)
+        rates.pause(pauses[1])
+        return await asyncio.gather(early, call()), announced
+
+    assert moments_of(main()) == ([moment, moment], [*pauses])

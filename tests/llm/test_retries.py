@@ -276,3 +276,80 @@ def test_each_attempt_takes_its_turn():
 
     with asyncio.Runner(loop_factory=Timeless) as runner:
         assert runner.run(main()) == pytest.approx([0, 2, 4, 6])
+
+
+def test_a_pause_between_calls_is_not_caught_up_afterwards():
+    async def main():
+        pace, moments = Pace(30), []
+        for idle in (0, 60, 0, 0):
+            await asyncio.sleep(idle)
+            await pace.turn()
+            moments.append(asyncio.get_running_loop().time())
+        return moments
+
+    with asyncio.Runner(loop_factory=Timeless) as runner:
+        assert runner.run(main()) == [0, 60, 62, 64]
+
+
+def test_a_server_that_asks_for_no_wait_is_called_again_at_once():
+    assert calls(Service(busy(retry_after=0.0))) == [0] * 5
+
+
+def test_a_limit_of_nothing_is_a_limit():
+    assert Rules().of(ChatRequest("m", [], waits=Waits(first_seconds=0.0))).first_wait == 0
+
+
+def test_an_attempt_without_an_answer_in_time_is_repeated_and_the_last_failure_tells_how_often():
+    rules = Rules()
+    rules.attempts, rules.attempt_seconds = 2, 10.0
+    service = Service(busy(), seconds=11)
+
+    async def main():
+        with pytest.raises(CallFailed, match=r"no answer within 10 seconds \(tried 2 times\)") as raised:
+            await retried(service, Gate(1), Pace(None), rules)
+        return raised.value
+
+    with asyncio.Runner(loop_factory=Timeless) as runner:
+        failure = runner.run(main())
+    assert (failure.kind, failure.attempts, len(service.called)) == ("timeout", 2, 2)
+
+
+def test_the_last_failure_has_the_status_of_the_server():
+    failure = CallFailed("bad_request", "no")
+    failure.status = 422
+    with pytest.raises(CallFailed) as raised:
+        asyncio.run(retried(Service(failure), Gate(1), Pace(None), Rules()))
+    assert raised.value.status == 422
+
+
+def test_a_further_attempt_is_announced_and_can_be_rejected():
+    announced = []
+
+    async def again(failure):
+        announced.append(failure)
+        if len(announced) == 2:
+            raise CallFailed("cost_limit", "no money")
+
+    async def main():
+        with pytest.raises(CallFailed, match="no money"):
+            await retried(service, Gate(1), Pace(None), Rules(), again=again)
+
+    service = Service(busy(retry_after=1.0))
+    with asyncio.Runner(loop_factory=Timeless) as runner:
+        runner.run(main())
+    assert (announced, len(service.called)) == ([service.failure] * 2, 2)
+
+
+def test_a_place_that_a_reply_adds_goes_to_a_waiting_call_at_once():
+    async def main():
+        gate = Gate(2)
+        async with gate as wave:
+            pass
+        gate.narrow(wave)
+        await gate.__aenter__()
+        waiting = asyncio.create_task(gate.__aenter__())
+        await asyncio.sleep(0)
+        gate.widen()
+        await asyncio.wait_for(waiting, 5)
+
+    asyncio.run(main())

@@ -17,6 +17,12 @@ def test_a_case_with_an_error_among_its_trials_has_not_passed() -> None:
     assert tally.variants["v0"].trials() == {"c0": (2, 2)}
 
 
+def test_a_borderline_trial_was_judged_and_has_not_passed() -> None:
+    of = plan(run=RunSettings(trials=2))
+    variant = counted(repeated("c0", "pass", "borderline"), of).summary(of, MOMENT).variants[0]
+    assert (variant.pass_rate, variant.pass_rate_n, variant.cases_passed) == (0.5, 1, 0)
+
+
 def test_a_trial_without_a_verdict_is_none() -> None:
     of = plan(run=RunSettings(trials=3))
     cells = [*repeated("c0", "pass", "pass", "skip"), *repeated("c1", "pass", "error", "pass")]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from evalwright.stores.index.sources import FolderSource
+from evalwright.stores.index.sources import CoveredRecords, FolderSource
 
 LENGTHS = [10, 1, 5_000, 3, 3, 2_000_000, 7, 9_000, 4]
 
@@ -35,3 +36,31 @@ def test_a_line_beyond_the_end_is_cut(tmp_path: Path) -> None:
 
     with closing(FolderSource(tmp_path)) as source:
         assert source.lines("verdicts.jsonl", [(0, 4), (4, 9), (20, 5)]) == [b"one\n", b"two\n", b""]
+
+
+def covered(source: FolderSource) -> dict[str, CoveredRecords]:
+    """Everything that is there, as read."""
+    with source.moment() as moment:
+        return {name: moment.covered(name, end) for name, end in moment.ends.items()}
+
+
+def test_records_that_were_changed_before_their_end_are_not_those_that_were_read(tmp_path: Path) -> None:
+    path = tmp_path / "traces.jsonl"
+    path.write_bytes(b"one\n" + b"x" * 100 + b"\n")
+    with closing(FolderSource(tmp_path)) as source:
+        read = covered(source)
+        assert source.matches(read)
+        path.write_bytes(b"two\n" + b"x" * 100 + b"\n")
+        os.utime(path, ns=(0, 0))
+        assert not source.matches(read)
+
+
+def test_a_torn_line_behind_what_was_read_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "traces.jsonl"
+    path.write_bytes(b"one\n")
+    with closing(FolderSource(tmp_path)) as source:
+        read = covered(source)
+        path.write_bytes(b"one\ntwo\n")
+        assert source.whole(read)
+        path.write_bytes(b"one\ntw")
+        assert not source.whole(read)
