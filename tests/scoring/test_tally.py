@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.model.facts import TraceFacts
-from evalwright.model.plan import Plan, RunSettings, Variant
+from evalwright.model.plan import PassCriteria, Plan, RunSettings, Variant
 from evalwright.model.result import Status
 from evalwright.model.trace import Metrics, TraceError
 from evalwright.scoring.counts import Measures
@@ -39,6 +39,23 @@ def test_shares_of_a_run_add_up_in_any_order(records: list[Record], of: Plan, da
     whole, joined, *others = shares
     for other in others:
         joined.merge(pickle.loads(pickle.dumps(other)))  # noqa: S301
+    assert joined.summary(of, MOMENT) == whole.summary(of, MOMENT)
+
+
+@pytest.mark.parametrize("trials", [1, 2])
+def test_shares_with_groups_and_errors_of_the_system_add_up(trials: int) -> None:
+    of = plan_of_one(cases_total=6, run=RunSettings(trials=trials))
+    whole, joined, other = (Tally.of(of) for _ in range(3))
+    for number in range(6):
+        error = TraceError("adapter_error", "down") if number in (1, 4) else None
+        status: Status = "error" if error else "pass" if number in (0, 2, 5) else "fail"
+        rows = [a_result(evaluator=EVALUATORS[0], passed=status == "pass")]
+        for trial in range(trials):
+            trace = a_trace(case_id=f"c{number}", variant_name="v0", trial=trial, group=f"g{number // 2}", error=error)
+            whole.count(trace, rows, status)
+            (joined if number < 3 else other).count(trace, rows, status)
+    joined.merge(other)
+    assert whole.summary(of, MOMENT).variants[0].cases_errored == 2
     assert joined.summary(of, MOMENT) == whole.summary(of, MOMENT)
 
 
@@ -90,21 +107,21 @@ def test_means_are_of_the_cells_that_report_the_number() -> None:
     assert (variant.avg_tokens_output, variant.tokens_output_n, variant.avg_tokens_input) == (None, 0, 100)
 
 
+@pytest.mark.parametrize("criteria", [PassCriteria(), PassCriteria(errored_cases="count", errored_evaluators="fail")])
 @pytest.mark.parametrize("status", ["pass", "fail", "error"])
-def test_cells_that_are_alike_are_counted_together_as_one_by_one(status: Status) -> None:
-    of = plan_of_one(cases_total=7)
+def test_cells_that_are_alike_are_counted_together_as_one_by_one(status: Status, criteria: PassCriteria) -> None:
+    of = plan_of_one(cases_total=7, pass_criteria=criteria)
     rows = [a_result(evaluator=name, passed=status == "pass", score=float(status == "pass")) for name in EVALUATORS]
     one_by_one, together = Tally.of(of), Tally.of(of)
     assert together.counts_only
+    trace = a_trace(variant_name="v0", error=TraceError("adapter_error", "down") if status == "error" else None)
     for _ in range(7):
-        one_by_one.count(a_trace(variant_name="v0"), rows, status)
-    together.count_alike(a_trace(variant_name="v0"), rows, status, 7)
+        one_by_one.count(trace, rows, status)
+    together.count_alike(trace, rows, status, 7)
     apart, alike = (tally.summary(of, MOMENT) for tally in (one_by_one, together))
     assert alike.by_evaluator == apart.by_evaluator
-    assert (alike.variants[0].cells, alike.variants[0].pass_rate_ci95) == (
-        apart.variants[0].cells,
-        apart.variants[0].pass_rate_ci95,
-    )
+    for name in ("cells", "cases_errored", "pass_rate_ci95"):
+        assert getattr(alike.variants[0], name) == getattr(apart.variants[0], name)
 
 
 @pytest.mark.parametrize(

@@ -56,8 +56,6 @@ class CaseCounts(NamedTuple):
     cases."""
     judged: int
     """Cases with a trial that has a verdict; the n of `pass_rate`."""
-    independent: int
-    """Among them, the cases without a group, plus the number of groups: the n of the interval."""
 
 
 class CountedErrors(NamedTuple):
@@ -260,7 +258,7 @@ class VariantCount:
             total, passed = sum(self.cells.values()), self.cells["pass"]
             judged = sum(number for status, number in self.cells.items() if self._of_status[status] & JUDGED_TRIAL)
             rate = passed / judged if judged else self._rate_of_nothing
-            return CaseCounts(total, passed, self.errored, rate, judged, self._independent_cases(judged))
+            return CaseCounts(total, passed, self.errored, rate, judged)
         always = errored = judged = 0
         shares: list[float] = []
         for value, number in Counter(self.cases.values()).items():
@@ -272,7 +270,7 @@ class VariantCount:
                 shares.append(number * (passed / of))
         # Exactly summed: a run that is counted in another order of cells gives the same last digit.
         rate = fsum(shares) / judged if judged else self._rate_of_nothing
-        return CaseCounts(len(self.cases), always, errored, rate, judged, self._independent_cases(judged))
+        return CaseCounts(len(self.cases), always, errored, rate, judged)
 
     @property
     def _rate_of_nothing(self) -> float | None:
@@ -317,9 +315,3 @@ class VariantCount:
             if of:
                 shares[passed / of] = shares.get(passed / of, 0) + number
         return shares
-
-    def _independent_cases(self, cases: int) -> int:
-        if self.cases is None:
-            in_groups = sum(judged for _, judged in self.group_counts.values())
-            return cases - in_groups + len(self.group_counts)
-        return cases - len(self.grouped) + len(set(self.grouped.values()))
