@@ -7,6 +7,7 @@ from evalwright.decisions.planning import Aim, planned, suite_plan
 from evalwright.decisions.sides import CaseTotal, SideCounts
 from evalwright.decisions.spreads import Spread, guessed_spreads, spreads_of
 from evalwright.errors import InputError
+from evalwright.reports.planning import planning_lines
 from evalwright.statistics import power_mcnemar_exact, power_trials
 
 COARSE = Aim(0.045, 0.0, 0.05, 0.8)
@@ -177,3 +178,49 @@ def test_trials_and_groups_of_a_run_change_what_a_gate_passes() -> None:
     ]
     few = gate_plan(40, 0.3, 0.05, grouped, [1, 3])  # the interval of 10 groups is not made of their spread
     assert (few.by_trials, few.few_units) == ([], True)
+
+
+def ranges(runs: list[SideCounts], trials: int = 3) -> list[tuple[int, int, int]]:
+    """By assumption, the cases at one end of the interval of how much cases vary, as estimated, at the other end."""
+    found = []
+    for row in suite_plan("s", 80, runs, [trials], Aim(0.03, 0.0, 0.05, 0.8)).rows:
+        low, high = row.cases_range or (0, 0)
+        found.append((low or 0, row.needs[1].cases or 0, high or 0))
+    return found
+
+
+def test_a_plan_says_how_unsure_its_run_leaves_the_number_of_cases() -> None:
+    """A third of 60 or 600 cases is mixed, which is 22 to 46 % or 30 to 37 % (Wilson): cases needed go with that."""
+    (few, _), (many, _) = (ranges([side(*[(2, 3)] * n, *[(3, 3)] * (2 * n))]) for n in (20, 200))
+    assert few[1] == pytest.approx(many[1], abs=1)
+    assert few[0] / few[1] == pytest.approx(0.227 * 3, abs=0.05)
+    assert few[2] / few[1] == pytest.approx(0.46 * 3, abs=0.1)
+    assert few[0] < many[0] < many[1] < many[2] < few[2]
+
+
+def test_groups_leave_the_number_of_cases_less_sure() -> None:
+    run = side(*[(2, 3)] * 60, *[(3, 3)] * 120)
+    alone = ranges([run])[0]
+    run.groups = {case: f"g{i // 4}" for i, case in enumerate(run.passes)}
+    low, needed, high = ranges([run])[0]
+    assert high / needed > 1.15 * alone[2] / alone[1]
+    assert low / needed < alone[0] / alone[1] / 1.15
+
+
+def test_two_runs_leave_it_unsure_too_and_guesses_have_no_range() -> None:
+    before = side(*[(3, 3)] * 60, *[(2, 3)] * 20)
+    after = side(*[(3, 3)] * 40, *[(0, 3)] * 10, *[(3, 3)] * 30)
+    low, needed, high = ranges([before, after])[0]
+    assert low < needed / 1.2 < needed * 1.2 < high
+    for low, needed, high in ranges([side(*[(1, 1)] * 80), side(*[(0, 1)] * 12, *[(1, 1)] * 68)], 1):
+        assert low < needed / 1.2 < needed * 1.2 < high
+    assert all(row.cases_range is None for row in suite_plan("s", 80, [], [1], COARSE).rows)
+
+
+def test_a_power_that_rests_on_one_assumption_is_said_to() -> None:
+    run = side(*[(2, 3)] * 20, *[(3, 3)] * 40)
+    plan = suite_plan("s", 80, [run], [3], Aim(0.1, 0.0, 0.05, 0.8))
+    assert [(row.power or 0) >= 0.8 for row in plan.rows] == [True, False]
+    lines = planning_lines(plan, "")
+    at = lines.index("the suite as it is reaches 80% power only if this holds:")
+    assert lines[at + 1] == "  the same system"

@@ -43,7 +43,8 @@ class CasesPlan:
     def rows(self) -> Sequence[PlanRow]:
         """One row per assumption and number of trials: `assumed`, `trials`, `power` of the suite as it is (0 to 1),
         `detectable` (the least difference that it shows), `needs` (for some powers `cases`, `cost_usd`, `minutes`),
-        `cheapest`, `curve` (cases and power)."""
+        `cheapest`, `curve` (cases and power), `cases_range` (cases for the requested power at both ends of the 95 %
+        interval of how much cases vary in the runs)."""
         return tuple(self._record.rows)
 
     @property

@@ -55,6 +55,9 @@ class PlanRow(msgspec.Struct):
     """Cases per side, one trial each, if the sides ran different cases; None if no run shows the rate."""
     curve: list[tuple[int, float]] = []
     """The power with numbers of cases below and above the number needed."""
+    cases_range: tuple[int | None, int | None] | None = None
+    """The cases for the power asked for at the ends of the 95 % interval of how much cases vary, which the runs are a
+    sample of; None for an end where no number has it, and for both if no run shows how much."""
 
 
 class SuitePlan(msgspec.Struct):
@@ -134,7 +137,7 @@ def _distinct_spreads(spreads: Sequence[Spread], trials: Sequence[int]) -> list[
     """Without those that differ from an earlier one for no number of `trials`."""
     apart: dict[tuple[float, ...], Spread] = {}
     for spread in spreads:
-        apart.setdefault(tuple(spread.omega2 + 2 * spread.sigma2 / k for k in trials), spread)
+        apart.setdefault(tuple(map(spread.variance, trials)), spread)
     return [*apart.values()]
 
 
@@ -171,8 +174,7 @@ def _cases_at(row: PlanRow, power: float) -> int | None:
 def _row(spread: Spread, cases: int, k: int, aim: Aim, concurrency: int) -> PlanRow:
     needs = []
     for level in sorted({*POWERS, aim.power}):
-        needed = _cases_needed(spread, k, aim._replace(power=level))
-        total = None if needed is None else ceil(needed * spread.design_effect)
+        total = _total_needed(spread, k, aim._replace(power=level))
         cells = None if total is None else total * k
         cost = None if cells is None or spread.cell_usd is None else cells * spread.cell_usd
         minutes = None if cells is None or spread.cell_ms is None else cells * spread.cell_ms / 60_000 / concurrency
@@ -188,7 +190,19 @@ def _row(spread: Spread, cases: int, k: int, aim: Aim, concurrency: int) -> Plan
         now,
         shown if shown is not None and 0 < shown <= most else None,
         unpaired=_unpaired_cases(spread, aim),
+        cases_range=_range_needed(spread, k, aim),
     )
+
+
+def _range_needed(spread: Spread, k: int, aim: Aim) -> tuple[int | None, int | None] | None:
+    ends = spread.ends(k)
+    return ends and (_total_needed(ends[0], k, aim), _total_needed(ends[1], k, aim))
+
+
+def _total_needed(spread: Spread, k: int, aim: Aim) -> int | None:
+    """Cases for the power asked for, in groups as large as those of the run."""
+    needed = _cases_needed(spread, k, aim)
+    return None if needed is None else ceil(needed * spread.design_effect)
 
 
 def _exact(spread: Spread, k: int, aim: Aim) -> bool:
@@ -234,8 +248,7 @@ def _power(spread: Spread, cases: float, k: int, aim: Aim) -> float | None:
 
 def _power_of(spread: Spread, n: float, k: int, aim: Aim) -> float:
     """The same for independent cases, if the share of pairs that change is not known."""
-    variance = spread.omega2 + 2 * spread.sigma2 / k
-    return power_of_cases(n, variance, aim.detect, aim.margin, k, spread.changing(k), aim.alpha) or 0.0
+    return power_of_cases(n, spread.variance(k), aim.detect, aim.margin, k, spread.changing(k), aim.alpha) or 0.0
 
 
 def _curve(spread: Spread, row: PlanRow, aim: Aim) -> list[tuple[int, float]]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from evalwright.decisions.kinds import tallied
+from evalwright.decisions.pilots import Pilot, pilot_of_trials, units_in, variance_by_case
 from evalwright.decisions.sides import CaseTotal, SideCounts, units_of_cases
 from evalwright.errors import InputError
 from evalwright.statistics.changes import flipping_share
@@ -38,6 +39,23 @@ class Spread(NamedTuple):
     """The current pass rate, if known."""
     shares: Mapping[float, int] = {}
     """The number of cases with each share of passed trials, if known; of single trials, all cases at the pass rate."""
+    pilot: Pilot | None = None
+    """The cases of the runs; None if all is assumed."""
+
+    def variance(self, trials: int) -> float:
+        """Of the change of a case, with so many trials per side."""
+        return self.omega2 + 2 * self.sigma2 / trials
+
+    def ends(self, trials: int) -> tuple[Spread, Spread] | None:
+        """The least and the greatest spread that the runs leave possible (95 %); None if it is assumed."""
+        ends, variance = self.pilot and self.pilot.variance_ends(trials), self.variance(trials)
+        if ends is None or not variance:
+            return None
+        return self._times(min(1.0, ends[0] / variance)), self._times(max(1.0, ends[1] / variance))
+
+    def _times(self, factor: float) -> Spread:
+        changed = None if self.changed is None else min(1.0, self.changed * factor)
+        return self._replace(omega2=self.omega2 * factor, sigma2=self.sigma2 * factor, changed=changed)
 
     def changing(self, trials: int) -> float:
         """The share of cases that an unchanged system shows as changed, with so many trials per side; all of them
@@ -64,7 +82,10 @@ def spreads_of(a: SideCounts, b: SideCounts | None) -> list[Spread]:
     parts = _parts_of_one(a) if b is None else _parts_of_two(a, b)
     cost, latency = a.mean("cost")[0], a.mean("latency")[0]
     known, shares = (design_effect(a), cost, latency, _rate(a.passes)), _shares(a.passes)
-    return [Spread(part.label, part.omega2, part.sigma2, part.changed, *known, part.shares or shares) for part in parts]
+    return [
+        Spread(part.label, part.omega2, part.sigma2, part.changed, *known, part.shares or shares, part.pilot)
+        for part in parts
+    ]
 
 
 class _Part(NamedTuple):
@@ -73,6 +94,7 @@ class _Part(NamedTuple):
     label: str
     omega2: float
     sigma2: float
+    pilot: Pilot
     changed: float | None = None
     shares: Mapping[float, int] | None = None
     """None if those of run A tell."""
@@ -84,7 +106,12 @@ def _parts_of_one(side: SideCounts) -> list[_Part]:
         return []
     several = any(total.judged > 1 for total, _ in tallied(side.passes))
     same = "the same system" if several else "the same system (at most: no case ran twice)"
-    return [_Part(same, 0.0, sigma), _Part("cases change as much as trials do", sigma, sigma)]
+    cases = variance_by_case(side.passes)
+    within, units = [*cases.values()], units_in(side, cases)
+    return [
+        _Part(same, 0.0, sigma, Pilot([0.0] * len(within), within, units)),
+        _Part("cases change as much as trials do", sigma, sigma, Pilot(within, within, units)),
+    ]
 
 
 def _parts_of_two(a: SideCounts, b: SideCounts) -> list[_Part]:
@@ -92,19 +119,27 @@ def _parts_of_two(a: SideCounts, b: SideCounts) -> list[_Part]:
     pairs = [(a.passes[case], b.passes[case]) for case in shared]
     if not pairs:
         raise InputError("the two runs have no case in common that was judged in both: plan from one of them")
-    spread = variance_of([two.value - one.value for one, two in pairs]) or 0.0
+    changes = [two.value - one.value for one, two in pairs]
+    spread, mean = variance_of(changes) or 0.0, mean_of(changes) or 0.0
+    squares, units, none = [(change - mean) ** 2 for change in changes], units_in(a, shared), [0.0] * len(pairs)
     if all(one.judged == two.judged == 1 for one, two in pairs):
         changed = sum(one.value != two.value for one, two in pairs)
         coins = min(len(pairs), 2 * changed)  # the fewest that change as often
         of_changes = changed / len(pairs), {0.5: coins, 1.0: len(pairs) - coins}
-        by_chance = _Part("these two runs, if cases change by chance", 0.0, spread / 2, *of_changes)
+        coin = Pilot(none, [square / 2 for square in squares], units)
+        by_chance = _Part("these two runs, if cases change by chance", 0.0, spread / 2, coin, *of_changes)
         # One trial a side does not show how much of the spread other trials would repeat.
-        for_good = _Part("these two runs, if cases change for good", spread, 0.0, *of_changes)
+        for_good = _Part(
+            "these two runs, if cases change for good", spread, 0.0, Pilot(squares, none, units), *of_changes
+        )
         return [by_chance, for_good] if spread else []
     sigma, other = _within(a.passes), _within(b.passes)
     noise = [sigma / one.judged + other / two.judged for one, two in pairs]
     omega = max(0.0, spread - sum(noise) / len(noise))
-    return [_Part("these two runs", omega, (sigma + other) / 2)] if omega + sigma + other else []
+    ones, others = variance_by_case(a.passes), variance_by_case(b.passes)
+    within = [(ones.get(case, sigma), others.get(case, other)) for case in shared]
+    pilot = pilot_of_trials(squares, within, [(one.judged, two.judged) for one, two in pairs], units)
+    return [_Part("these two runs", omega, (sigma + other) / 2, pilot)] if omega + sigma + other else []
 
 
 def repeats_share(side: SideCounts) -> float | None:

@@ -36,15 +36,28 @@ def _difference(plan: SuitePlan, runs: str) -> list[str]:
     for assumed, found in groupby(plan.rows, key=lambda row: row.assumed):
         rows = list(found)
         lines += ["", f"  {assumed}", _heading(rows[0]), *map(_row, rows)]
-        lines += [_curve(row) for row in rows if row.curve]
+        lines += [line for row in rows if row.curve for line in (_curve(row), *_range(row))]
     if plan.repeats is not None:
         lines += ["", f"{plan.repeats:.0%} of the variance of the run's rate is trials that contradict each other"]
-    if not plan.reached:
-        lines += ["", f"the suite as it is does not reach {100 * plan.power:g}% power"]
+    lines += _reached(plan)
     unpaired = next((row.unpaired for row in plan.rows if row.unpaired), None)
     if unpaired is not None:
         lines += ["", f"the same cases on both sides; with different ones it would take {unpaired:,} a side"]
     return lines
+
+
+def _reached(plan: SuitePlan) -> list[str]:
+    """Whether the suite as it is has the power, and which assumption that rests on if it does not by every one."""
+    enough: dict[str, bool] = {}
+    for row in plan.rows:
+        enough[row.assumed] = enough.get(row.assumed, False) or (row.power or 0.0) >= plan.power
+    power = f"{100 * plan.power:g}% power"
+    if not any(enough.values()):
+        return ["", f"the suite as it is does not reach {power}"]
+    if all(enough.values()):
+        return []
+    assumptions = [f"  {assumed}" for assumed, is_enough in enough.items() if is_enough]
+    return ["", f"the suite as it is reaches {power} only if this holds:", *assumptions]
 
 
 def _curve(row: PlanRow) -> str:
@@ -52,6 +65,14 @@ def _curve(row: PlanRow) -> str:
     least, most = row.curve[0][0], row.curve[-1][0]
     blocks, mark = spark([chance for _, chance in row.curve]), ", <- cheapest" if row.cheapest else ""
     return f"  power   {blocks}  from {least:,} to {most:,} cases × {row.trials}{mark}"
+
+
+def _range(row: PlanRow) -> list[str]:
+    """How unsure the runs leave the number of cases."""
+    if row.cases_range is None:
+        return []
+    low, high = ("any number" if n is None else f"{n:,}" for n in row.cases_range)
+    return [f"  range   {low} to {high} cases × {row.trials} (95 % interval of how much cases vary)"]
 
 
 def _gate(gate: GatePlan, suite: str) -> list[str]:
