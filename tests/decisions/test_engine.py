@@ -19,6 +19,7 @@ from evalwright.decisions.sides import CaseTotal, SideCounts
 from evalwright.decisions.terms import Guard, Terms
 from evalwright.model.decision import Decision, GuardPart
 from evalwright.reports.decision import decision_lines
+from evalwright.reports.decision_words import units_line
 from evalwright.reports.text import Paint
 
 GUARDS = (
@@ -346,6 +347,18 @@ def test_a_change_beyond_noise_is_named_however_few_trials_show_it() -> None:
     all_passed.passes = {**all_passed.passes, "c0": CaseTotal(0.0, 3)}
     changed = decision_of(all_failed, all_passed, Terms(), Identity(), CaseGroups()).changed
     assert (len(changed.beyond_noise), changed.too_few_trials) == (0, True)
+
+
+def test_sides_of_unequal_trials_are_said_to_be_so_and_only_those_of_b_cost() -> None:
+    a, b = (SideCounts("v", passes={f"c{i}": CaseTotal(float(n * (i % 4 > 0)), n) for i in range(40)}) for n in (5, 1))
+    b.passes = {**b.passes, "c0": CaseTotal(1.0, 1)}
+    for case in b.passes:
+        b.measures["cost"].add(case, 0.5)
+    decision = decision_of(a, b, Terms(), Identity(), CaseGroups())
+    assert units_line(decision) == "40 cases × 5 and 1 trials"
+    needed = decision.next
+    assert needed is not None
+    assert (needed.trials, needed.cost_usd) == (1, pytest.approx((needed.cases - 40) * 0.5))
 
 
 def test_what_is_undecided_says_what_it_would_take() -> None:

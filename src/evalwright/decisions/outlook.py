@@ -33,7 +33,7 @@ def next_part(decision: Decision, pairs: Pairs, b: SideCounts, *, better: bool) 
         return None
     if needed is None or not now < needed <= _MOST:
         return None
-    suite, trials = decision.population == "suite", max(decision.trials)
+    suite, trials = decision.population == "suite", decision.trials[1]
     mean = b.measures["cost"].mean_of_cases()
     cells = (needed - now) * (decision.n if suite else trials)
     cost = None if mean is None else cells * mean

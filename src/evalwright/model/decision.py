@@ -219,7 +219,9 @@ class NextPart(msgspec.Struct):
 
     cases: int
     trials: int
+    """Of B; A has as many as now."""
     cost_usd: float | None = None
+    """Of the further cells of B."""
     claim: str = "not worse"
     """What would be shown: `not worse`, `worse`, `better`."""
 

@@ -98,9 +98,10 @@ def change_of(decision: Decision) -> str:
 
 
 def units_line(decision: Decision) -> str:
-    """`188 cases × 3 trials, 41 groups`."""
-    trials = max(decision.trials)
-    text = counted(decision.n, "case") + (f" × {trials} trials" if trials > 1 else "")
+    """`188 cases × 3 trials, 41 groups`; `188 cases × 5 and 1 trials` if the sides differ."""
+    one, other = decision.trials
+    trials = f"{one} and {other}" if one and other and one != other else f"{max(one, other)}"
+    text = counted(decision.n, "case") + (f" × {trials} trials" if max(one, other) > 1 else "")
     return text + (f", {counted(decision.units, 'group')}" if decision.units < decision.n else "")
 
 
