@@ -78,6 +78,17 @@ def test_a_file_without_keys_is_of_the_format_that_its_name_says(tmp_path: Path,
         assert [suite_format.name for suite_format in fitting(tmp_path / name)] == [format_]
 
 
+def test_the_preferred_name_in_each_folder_is_the_suite(tmp_path: Path) -> None:
+    """JSON, too, if only suites have its name; a file that is named is read in any case."""
+    text = '{"prompts": ["a"], "providers": ["echo"]}'
+    for name in ("a/promptfooconfig.json", "a/promptfooconfig.mjs", "b/promptfooconfig.yml", "b/promptfooconfig.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    suites = [tmp_path / "a/promptfooconfig.json", tmp_path / "b/promptfooconfig.yml"]
+    assert suite_files([tmp_path]).files == suite_files([tmp_path / "*"]).files == suites
+    assert suite_files([tmp_path / "a/promptfooconfig.mjs"]).files == [tmp_path / "a/promptfooconfig.mjs"]
+
+
 def test_the_sidecar_of_json_lines_is_no_suite_and_not_passed_over(tmp_path: Path) -> None:
     (tmp_path / "y.jsonl").write_text('{"id": "a", "criteria": "x", "input": "y"}\n')
     (tmp_path / "y.yaml").write_text("name: cases\n")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import glob
+import itertools
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ __all__ = ["FoundSuites", "stood_for", "suite_files"]
 
 _YAML = (".yaml", ".yml")
 _NOT_SEARCHED = (".json",)
-"""Most JSON files in a folder are not suites: those that are must be named."""
+"""Most JSON files in a folder are not suites: those that are must be named, or have a name that only suites have."""
 
 
 class FoundSuites(NamedTuple):
@@ -66,16 +67,27 @@ def _meant(path: Path, dialect: str | None) -> FoundSuites:
     suffixes = _searched_suffixes()
     if not os.path.lexists(path) and glob.has_magic(str(path)):
         matches = sorted(map(Path, glob.glob(str(path), recursive=True)))  # noqa: PTH207 - takes absolute patterns too
-        files = [file for match in matches for file in (files_below(match, suffixes) if match.is_dir() else [match])]
-        return _sorted_out((file for file in files if file.suffix in suffixes), dialect)
+        files = [file for match in matches for file in (_below(match, suffixes) if match.is_dir() else [match])]
+        return _sorted_out((file for file in files if file.name.endswith(tuple(suffixes))), dialect)
     reads_folders = dialect is not None and format_of(dialect).reads_folders
     if reads_folders or not os.path.isdir(path):
         return FoundSuites([path], [])
-    suites = _sorted_out(files_below(path, suffixes), dialect)
+    suites = _sorted_out(_below(path, suffixes), dialect)
     suites.files.extend(stood_for(path, dialect))
     for rules_of, repository in _repositories(path):
         suites = _selected_files(suites, path, rules_of, repository, dialect)
     return suites
+
+
+def _below(folder: Path, suffixes: Collection[str]) -> Iterator[Path]:
+    """The files in a folder that may be suites."""
+    return (file for file in files_below(folder, suffixes) if not _has_another_name(file))
+
+
+def _has_another_name(file: Path) -> bool:
+    """Whether the suite of the file's folder is there under a name that its format prefers."""
+    names = next((suite_format.names for suite_format in formats() if file.name in suite_format.names), ())
+    return any(file.with_name(name).is_file() for name in itertools.takewhile(lambda name: name != file.name, names))
 
 
 def stood_for(folder: Path, dialect: str | None) -> Iterator[Path]:
@@ -86,10 +98,9 @@ def stood_for(folder: Path, dialect: str | None) -> Iterator[Path]:
 
 
 def _searched_suffixes() -> frozenset[str]:
-    """The suffixes of the files that are considered in folders."""
-    return frozenset(
-        {*_YAML, *(suffix for suite_format in formats() for suffix in suite_format.suffixes)} - {*_NOT_SEARCHED}
-    )
+    """How the names of the files end that are considered in folders."""
+    suffixes = {*_YAML, *(suffix for suite_format in formats() for suffix in suite_format.suffixes)}
+    return frozenset((suffixes - {*_NOT_SEARCHED}).union(*(suite_format.names for suite_format in formats())))
 
 
 def _repositories(folder: Path) -> Iterator[tuple[Format, Repository]]:

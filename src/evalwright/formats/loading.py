@@ -118,9 +118,9 @@ def fitting(path: Path, head: Mapping[str, Any] | None = None) -> list[Format]:
 def _fits(suite_format: Format, path: Path, head: Mapping[str, Any]) -> bool:
     if not head.keys().isdisjoint(suite_format.excluded_by):
         return False
-    return _has_keys(suite_format, head) or (
-        suite_format.detects is not None and bool(resolve(suite_format.detects)(path, head))
-    )
+    if path.name in suite_format.names or _has_keys(suite_format, head):
+        return True
+    return suite_format.detects is not None and bool(resolve(suite_format.detects)(path, head))
 
 
 def _has_keys(suite_format: Format, head: Mapping[str, Any]) -> bool:

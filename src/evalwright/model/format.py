@@ -104,6 +104,9 @@ class Format:
     """One sentence for lists."""
     suffixes: tuple[str, ...]
     """Files with other suffixes are never looked at. Empty: all files are."""
+    names: tuple[str, ...] = ()
+    """Names that only its suites have. If a folder is searched, the first one in each folder is the suite, whichever
+    others are there, as in the original program."""
     keys: tuple[frozenset[str], ...] = ()
     """A file whose top-level mapping has all keys of one of these sets has this format."""
     excluded_by: frozenset[str] = frozenset()

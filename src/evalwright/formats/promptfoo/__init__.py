@@ -13,6 +13,9 @@ FORMAT = Format(
     summary="Prompts, providers and tests with assertions, in one configuration.",
     docs="docs/promptfoo.md",
     suffixes=(".yaml", ".yml", ".json", ".js", ".cjs", ".mjs", ".ts", ".cts", ".mts"),
+    names=tuple(
+        f"promptfooconfig.{suffix}" for suffix in ("yaml", "yml", "json", "cjs", "cts", "js", "mjs", "mts", "ts")
+    ),
     excluded_by=frozenset({"eval", "results"}),
     detects="evalwright.formats.promptfoo.detection:detects",
     load="evalwright.formats.promptfoo.suite:load",

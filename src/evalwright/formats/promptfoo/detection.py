@@ -6,20 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["NAMES", "detects"]
+__all__ = ["detects"]
 
-_STEM = "promptfooconfig"
-_CODE = (".cjs", ".cts", ".js", ".mjs", ".mts", ".ts")
-NAMES = tuple(f"{_STEM}{suffix}" for suffix in (".yaml", ".yml", ".json", *_CODE))
 _SYSTEMS = frozenset({"providers", "targets"})
 _WORK = frozenset({"prompts", "tests", "scenarios"})
 
 
 def detects(path: Path, head: Mapping[str, Any]) -> bool:
-    """Whether a file has promptfoo's name, or a mapping with systems and what they are asked.
+    """Whether a file is a mapping with systems and what they are asked.
 
-    Lists of tests beside a configuration often contain that name in theirs: a file that is not a mapping is none.
+    Lists of tests beside a configuration often contain its name in theirs: a file that is not a mapping is none.
     """
-    if path.name in NAMES:
-        return True
     return not _SYSTEMS.isdisjoint(head) and not _WORK.isdisjoint(head)
