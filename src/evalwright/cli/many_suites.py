@@ -20,7 +20,7 @@ from evalwright.run.missing_keys import check_models
 from evalwright.run.options import RunOptions
 from evalwright.run.selection import options_that_fit, options_without_effect
 from evalwright.session import Session
-from evalwright.session.imports import nothing_imported
+from evalwright.session.imports import NotExecutedError, nothing_imported
 
 __all__ = ["run_each", "runnable_files"]
 
@@ -34,7 +34,8 @@ def runnable_files(
 ) -> list[tuple[Path, RunOptions]]:
     """The suites of which a case is chosen, each with the globs and tags that fit some of its cases.
 
-    Raises InputError with the mistakes of all, or if a glob or tag fits in none.
+    Those whose cases are made by code, which is only executed in the process of their run, are chosen as they are.
+    Raises InputError with the mistakes of all others, or if a glob or tag fits in none.
     """
     problems: list[Problem] = []
     chosen: list[tuple[Path, RunOptions]] = []
@@ -42,10 +43,15 @@ def runnable_files(
         try:
             with nothing_imported(), Session(stdout="keep"):  # one suite's `.env` must not reach another
                 suite = load(file)
+                if suite.unexecuted:
+                    chosen.append((file, options))
+                    continue
                 its_own = options_that_fit(suite, options) if suite.variants else None
                 if its_own is not None:
                     check_models(suite, its_own)  # the key that only the last suite lacks is known before the first run
                     chosen.append((file, its_own))
+        except NotExecutedError:
+            chosen.append((file, options))
         except InputError as error:
             problems += error.problems or [Problem(str(file), error.headline)]
     if problems:

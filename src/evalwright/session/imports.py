@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "NotExecutedError",
     "executes_code",
     "file_in",
     "home_of",
@@ -75,6 +76,10 @@ def nothing_imported() -> Iterator[None]:
         yield
     finally:
         _looked_in.reset(token)
+
+
+class NotExecutedError(InputError):
+    """A suite is a program, and nothing may be executed: what is in it is not known."""
 
 
 def executes_code() -> bool:

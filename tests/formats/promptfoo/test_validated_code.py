@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
+from evalwright.cli.many_suites import runnable_files
+from evalwright.formats.loading import load_suite
 from evalwright.formats.promptfoo.node_needs import places_for_node
-from formats.promptfoo.runs import ECHO
+from evalwright.run.options import RunOptions
+from formats.promptfoo.runs import ECHO, write
 
 
 def test_what_needs_node_is_counted(tmp_path):
-    from evalwright.formats.loading import load_suite
-    from formats.promptfoo.runs import write
-
     config = {
         "prompts": ["file://p.js"],
         "providers": [{"id": "file://p.js", "transform": "output.a.b"}],
@@ -23,9 +25,6 @@ def test_what_needs_node_is_counted(tmp_path):
 
 
 def test_code_of_requests_filters_scores_and_providers_of_tests_needs_node_too(tmp_path):
-    from evalwright.formats.loading import load_suite
-    from formats.promptfoo.runs import write
-
     web = {"url": "http://127.0.0.1:9", "validateStatus": "status < 500", "transformRequest": "({p: prompt})"}
     config = {
         "prompts": ["{{q}}"],
@@ -49,9 +48,6 @@ def test_code_of_requests_filters_scores_and_providers_of_tests_needs_node_too(t
     [("node p.mjs", 1), (" /usr/bin/node p.mjs", 1), ("npx tool", 1), ("nodes", 0), ("cat node", 0)],
 )
 def test_commands_that_are_node_are_counted_too(tmp_path, command, count):
-    from evalwright.formats.loading import load_suite
-    from formats.promptfoo.runs import write
-
     suite = load_suite(write(tmp_path, {**ECHO, "providers": [f"exec:{command}"]}), to_run=False)
     assert places_for_node(suite.variants, list(suite.cases), ()) == count
 
@@ -133,3 +129,13 @@ def test_commands_that_only_read_a_suite_make_no_tests(tmp_path, capsys, monkeyp
     assert (ended.value.code, (tmp_path / "executed").exists()) == (code, False)
     if command != "list runs":
         assert "gen.py was not executed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [RunOptions(), RunOptions(cases=["test-7"])])
+def test_suites_whose_tests_code_makes_are_among_several_that_run(tmp_path, options):
+    """What is in them is known once their own processes have executed the code."""
+    made = write(tmp_path / "a", {**ECHO, "tests": "file://made.py"}, made__py="def generate_tests():\n    return []\n")
+    program = tmp_path / "promptfooconfig.js"
+    program.write_text("module.exports = {}")
+    load = partial(load_suite, to_run=False)
+    assert runnable_files([made, program], load, options) == [(made, options), (program, options)]

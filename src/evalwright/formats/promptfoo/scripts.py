@@ -20,7 +20,7 @@ from evalwright.formats.promptfoo.faults import ScriptError
 from evalwright.formats.promptfoo.sources import split_function
 from evalwright.formats.promptfoo.values import as_javascript
 from evalwright.session import environment, import_from
-from evalwright.session.imports import executes_code, module_at
+from evalwright.session.imports import NotExecutedError, executes_code, module_at
 from evalwright.targets.threads import Threads
 
 __all__ = [
@@ -245,9 +245,10 @@ def python_function(file: Path, name: str) -> Callable[..., Any]:
 
 
 def evaluated_file(path: Path, folder: Path) -> Any:
-    """What a configuration in JavaScript exports. Raises InputError, also if nothing may be executed."""
+    """What a configuration in JavaScript exports. Raises InputError, NotExecutedError if nothing may be executed."""
     if not executes_code():
-        raise InputError(Problem(str(path), "is a program, which was not executed: --import executes it", absent=True))
+        problem = Problem(str(path), "is a program, which was not executed: --import executes it", absent=True)
+        raise NotExecutedError(problem)
     from evalwright.sandbox.workers import awaited_now
 
     try:
