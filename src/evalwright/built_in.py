@@ -111,6 +111,7 @@ KINDS: dict[str, dict[str, str]] = {
         "openinference": "evalwright.importers.spans:OpenInference",
         "otlp-json": "evalwright.importers.spans:OtlpJson",
         "promptfoo-results": "evalwright.importers.promptfoo_results:PromptfooResults",
+        "pydantic-ai": "evalwright.importers.pydantic_ai:PydanticAI",
         "pydantic-evals": "evalwright.importers.pydantic_evals:PydanticEvals",
         "skill-benchmark": "evalwright.importers.skill_benchmark:SkillBenchmarks",
         "swe-agent": "evalwright.importers.swe_agent:SweAgent",

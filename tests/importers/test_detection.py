@@ -39,6 +39,7 @@ SAMPLES: dict[str, object] = {
     "claude-code": [session_line(0, "user", "q")],
     "lm-eval": [{"doc_id": 0, "resps": []}],
     "openai-responses": {"object": "response", "output": []},
+    "pydantic-ai": [{"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "q"}]}],
     "pydantic-evals": {"cases": [{"inputs": "q"}]},
     "anthropic-messages": {"messages": [{"role": "user", "content": [{"type": "tool_result"}]}]},
     "openai-messages": {"messages": [{"role": "user", "content": "q"}]},

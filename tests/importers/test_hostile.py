@@ -164,6 +164,15 @@ RECORDS: dict[str, Any] = {
          "function_name": "n", "tool_call_id": "t", "model_response": {"id": "r", "choices": [{"message": {
           "tool_calls": [{"id": "t", "function": {"arguments": "{}"}}]}}]}}},
         {"id": 2, "cause": 1, "observation": "run", "content": "o", "extras": {"metadata": {"exit_code": 0}}}]]}],
+    "pydantic-ai": [{"id": "i", "messages": [
+        {"kind": "request", "instructions": "s", "timestamp": AT.format(0), "parts": [
+         {"part_kind": "user-prompt", "content": ["q", {"kind": "image-url"}], "timestamp": AT.format(0)}]},
+        {"kind": "response", "model_name": "m", "timestamp": AT.format(1), "finish_reason": "stop", "state": "complete",
+         "usage": {"input_tokens": 1, "cost": "0.5", "details": {"reasoning_tokens": 1}}, "parts": [
+          {"part_kind": "text", "content": "a"}, {"part_kind": "thinking", "content": "t"},
+          {"part_kind": "tool-call", "tool_name": "final_result", "tool_call_id": "t", "args": "{}"}]},
+        {"kind": "request", "parts": [{"part_kind": "tool-return", "tool_name": "final_result", "tool_call_id": "t",
+         "content": "o", "outcome": "success"}]}]}],
     "pydantic-evals": [{"name": "d", "cases": [{"name": "c", "inputs": "q", "expected_output": "a",
                         "evaluators": [{"Contains": "a"}]}], "evaluators": ["EqualsExpected"]}],
     "openai-messages": [{"id": "m", "messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a",

@@ -234,6 +234,15 @@ def _is_openai_responses(head: Head) -> bool:
     return head.any(lambda record: record.get("object") == "response" or is_item(record) or has_items(record))
 
 
+def _is_pydantic_ai(head: Head) -> bool:
+    def is_message(value: dict[str, Any]) -> bool:
+        parts = [*dictionaries(value.get("parts"))]
+        return value.get("kind") in ("request", "response") and all("part_kind" in part for part in parts)
+
+    messages = (message for record in head.records for message in [record, *dictionaries(record.get("messages"))])
+    return any(map(is_message, messages))
+
+
 def _is_pydantic_evals(head: Head) -> bool:
     return any("inputs" in case for case in dictionaries(head.mapping.get("cases")))
 
@@ -301,6 +310,7 @@ FORMAT_MARKS: tuple[tuple[str, Callable[[Head], bool], str], ...] = (
     ("claude-code", _is_claude_code, "lines of type user or assistant with a sessionId"),
     ("lm-eval", _is_lm_eval, "doc_id and resps"),
     ("openai-responses", _is_openai_responses, "object: response, or items of type function_call"),
+    ("pydantic-ai", _is_pydantic_ai, "messages of kind request or response, with parts that have a part_kind"),
     ("pydantic-evals", _is_pydantic_evals, "cases with inputs, as JSON or YAML"),
     ("anthropic-messages", _is_anthropic, "blocks tool_use or tool_result, or a response of type message"),
     ("openai-messages", _is_openai_messages, "messages, traj or conversation, or object: chat.completion"),
