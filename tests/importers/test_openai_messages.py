@@ -92,6 +92,41 @@ def test_a_call_in_another_form_is_a_mistake(tmp_path: Path) -> None:
     assert [tool_call.name for tool_call in trace_of(tmp_path, [*HELLO, both]).tool_calls] == ["web_search"]
 
 
+def _of_vercel() -> list[dict[str, Any]]:
+    call = {"type": "tool-call", "toolCallId": "a", "toolName": "search", "input": {"q": "x"}}
+    output = {"type": "error-text", "value": "none"}
+    result = {"type": "tool-result", "toolCallId": "a", "toolName": "search", "output": output}
+    thought = {"type": "reasoning", "text": "Greet."}
+    said = [thought, {"type": "text", "text": "I look."}, {"type": "file", "data": "YQ=="}, call]
+    return [HELLO[0], {"role": "assistant", "content": said}, {"role": "tool", "content": [result]}]
+
+
+def _of_bedrock() -> list[dict[str, Any]]:
+    call = {"toolUse": {"toolUseId": "a", "name": "search", "input": {"q": "x"}}}
+    result = {"toolResult": {"toolUseId": "a", "status": "error", "content": [{"text": "none"}]}}
+    thought = {"reasoningContent": {"reasoningText": {"text": "Greet."}}}
+    said = [thought, {"text": "I look."}, {"image": {"format": "png"}}, call]
+    return [HELLO[0], {"role": "assistant", "content": said}, {"role": "user", "content": [result]}]
+
+
+@pytest.mark.parametrize(
+    ("messages", "attached"),
+    [(_of_vercel(), "blocks of type 'file'"), (_of_bedrock(), "images")],
+    ids=["Vercel's AI SDK", "Bedrock"],
+)
+def test_calls_and_results_may_be_parts_of_the_content(tmp_path: Path, messages: list[Any], attached: str) -> None:
+    done = imported(tmp_path, [{"id": "c", "messages": messages}])
+    trace = cases(tmp_path)[0]["embedded_trace"]
+    _, said, result = trace["messages"]
+    assert (said["content"].split("\n")[0], said["thinking"]) == ("I look.", "Greet.")
+    assert [(made["id"], made["name"], made["arguments"]) for made in trace["tool_calls"]] == [
+        ("a", "search", {"q": "x"})
+    ]
+    assert (result["role"], result["name"], result["content"]) == ("tool", "search", "none")
+    assert trace["metrics"]["custom"] == {"failed_tool_results": 1}
+    assert done.notes == [f"lost: {attached}: 1"]
+
+
 def test_the_legacy_function_call_is_a_tool_call(tmp_path: Path) -> None:
     messages = [
         {"role": "assistant", "content": None, "function_call": {"name": "add", "arguments": '{"a": 1}'}},

@@ -16,7 +16,7 @@ from evalwright.importers.call_payloads import chat_message, langchain_fields
 from evalwright.importers.imported_cases import import_recordings
 from evalwright.importers.record_values import described
 from evalwright.importers.recording import RecordedConversation, ReportMistake
-from evalwright.importers.span_messages import plain_messages
+from evalwright.importers.span_messages import attachments, has_tools, plain_messages
 from evalwright.importers.token_counts import Tokens, token_count
 from evalwright.importers.transcript import arguments_of, object_or_text
 from evalwright.importers.ui_messages import messages_in_parts
@@ -78,6 +78,12 @@ class _Reader:
             return
         if isinstance(message.get("parts"), list):
             for plain in messages_in_parts(message, self.conversation.lost):
+                self.read(plain, at)
+            return
+        if has_tools(message.get("content")):
+            for kind in attachments(message["content"]):
+                self.conversation.lost.lose(lost_with(kind))
+            for plain in plain_messages([message], "user"):
                 self.read(plain, at)
             return
         filled = [key for key, value in message.items() if value not in (None, [], {}, "")]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 
+from evalwright.importers.blocks import dictionaries
 from evalwright.importers.call_payloads import chat_message
 from evalwright.importers.record_values import too_deep
 
-__all__ = ["Message", "content_of", "json_content", "plain_messages", "text_content"]
+__all__ = ["Message", "attachments", "content_of", "has_tools", "json_content", "plain_messages", "text_content"]
 
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "developer": "system", "function": "tool"}
 _KNOWN_ROLES = ("system", "user", "assistant", "tool")
@@ -22,6 +23,22 @@ Message = dict[str, Any]
 def plain_messages(messages: Iterable[Any], role: str) -> list[Message]:
     """Messages in the form of OpenAI's chat completions; `role` is for messages without one."""
     return [plain_message for message in messages for plain_message in _plain_messages(message, role)]
+
+
+def has_tools(content: Any) -> bool:
+    """Whether a message's content has calls or results among its parts, as Bedrock and Vercel's AI SDK put them there;
+    so does Anthropic, whose messages are a format of their own."""
+    parts = [*dictionaries(content)]
+    return any(
+        part.get("type") in ("tool-call", "tool-result") or not part.keys().isdisjoint(_WRAPPED) for part in parts
+    )
+
+
+def attachments(content: Any) -> Iterator[str]:
+    """The types of the parts of a message's content of which the plain message has only the type."""
+    for part in map(_unwrapped, dictionaries(content)):
+        if _type(part) not in (*_SPOKEN, *_THINKING, *_CALLS, *_RESULTS):
+            yield _type(part)
 
 
 def content_of(messages: Iterable[Message], role: str) -> str | None:
@@ -261,5 +278,15 @@ def _result(part: Message) -> Message:
         value = value[0]["json"]  # as Bedrock wraps objects
     if not isinstance(value, str | dict):
         value = msgspec.json.encode(value).decode()
-    name = part.get("name")
-    return {"role": "tool", "tool_call_id": call_id, "name": name if isinstance(name, str) else None, "content": value}
+    name = part.get("name", part.get("toolName"))
+    result = {"role": "tool", "tool_call_id": call_id, "name": name if isinstance(name, str) else None}
+    failed = {"is_error": True} if _is_failure(part) else {}
+    return {**result, "content": value, **failed}
+
+
+def _is_failure(part: Message) -> bool:
+    """Whether a result says that its call failed, as Anthropic, Bedrock or Vercel's AI SDK mark it."""
+    output = part.get("output")
+    kind = output.get("type") if isinstance(output, dict) else None
+    marked = part.get("is_error") is True or part.get("isError") is True or part.get("status") == "error"
+    return marked or (isinstance(kind, str) and kind.startswith("error-"))
