@@ -78,6 +78,16 @@ def test_a_chat_completion_is_told_without_its_request(tmp_path):
     assert detected(head_of(file)) == "openai-messages"
 
 
+@pytest.mark.parametrize("format", [None, "anthropic-messages", "openai-responses"])
+def test_a_list_of_messages_is_of_chat_completions_unless_the_user_says_otherwise(tmp_path, format):
+    file = tmp_path / "x.json"
+    file.write_text(json.dumps([{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]))
+    done = run(file, *(["--format", format] if format else []), "--out", tmp_path / "out")
+    assert done.exception is None, done.exception
+    assert "1 case, 1 recording" in done.output
+    assert ("format: openai-messages (detected)" in done.output) == (format is None)
+
+
 def test_spans_as_phoenix_answers_with_them_are_told(tmp_path):
     answer = {"data": [{"context": {"trace_id": "t", "span_id": "s"}, "parent_id": None}], "next_cursor": None}
     assert detected(head_of(written(tmp_path / "spans.json", [answer]))) == "openinference"

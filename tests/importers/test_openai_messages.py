@@ -127,6 +127,20 @@ def test_calls_and_results_may_be_parts_of_the_content(tmp_path: Path, messages:
     assert done.notes == [f"lost: {attached}: 1"]
 
 
+@pytest.mark.parametrize(
+    "messages",
+    [HELLO, [{"type": "human", "data": {"content": "Hello"}}, {"type": "ai", "data": {"content": "Hi"}}]],
+    ids=["chat completions", "LangChain"],
+)
+def test_a_list_of_messages_is_one_conversation(tmp_path: Path, messages: list[Any]) -> None:
+    imported(tmp_path, messages)
+    trace = cases(tmp_path)[0]["embedded_trace"]
+    assert [(message["role"], message["content"]) for message in trace["messages"]] == [
+        ("user", "Hello"),
+        ("assistant", "Hi"),
+    ]
+
+
 def test_the_legacy_function_call_is_a_tool_call(tmp_path: Path) -> None:
     messages = [
         {"role": "assistant", "content": None, "function_call": {"name": "add", "arguments": '{"a": 1}'}},

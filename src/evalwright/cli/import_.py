@@ -127,8 +127,8 @@ def _refuse_suites(files: Sequence[Path]) -> None:
 
     from evalwright.formats.loading import fitting
     from evalwright.formats.shared.foreign import foreign_format
-    from evalwright.importers.blocks import dictionaries
     from evalwright.importers.file_heads import head_of
+    from evalwright.importers.record_values import dictionaries
 
     problems = []
     for file in files:

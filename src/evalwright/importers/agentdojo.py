@@ -7,9 +7,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, ClassVar
 
-from evalwright.importers.blocks import dictionaries, texts_of
+from evalwright.importers.blocks import texts_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
-from evalwright.importers.record_values import described
+from evalwright.importers.record_values import described, dictionaries
 from evalwright.importers.sources import ImportNotes, json_document
 from evalwright.importers.token_counts import recorded_milliseconds, recorded_time
 from evalwright.importers.traces import TraceImporter

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from evalwright.importers.blocks import dictionaries, texts_of
+from evalwright.importers.blocks import texts_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.placed_records import ImportRecord, placed_records
-from evalwright.importers.record_values import described
+from evalwright.importers.record_values import described, dictionaries
 from evalwright.importers.sources import ImportNotes, Mistakes, document, json_document, json_value, record_key, stem
 from evalwright.importers.token_counts import Tokens, recorded_dollars, recorded_time, token_count
 from evalwright.importers.traces import TraceImporter

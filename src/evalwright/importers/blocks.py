@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from evalwright.importers.agent_turns import AgentTurn
-from evalwright.importers.record_values import described
+from evalwright.importers.record_values import described, dictionaries
 from evalwright.importers.sources import ImportNotes
 from evalwright.importers.transcript import Transcript, arguments_of
 
@@ -18,7 +18,6 @@ __all__ = [
     "assistant_blocks",
     "block_text",
     "blocks_in",
-    "dictionaries",
     "lost_with",
     "texts_of",
     "thoughts_in",
@@ -164,10 +163,3 @@ def _result(talk: Transcript, block: ContentBlock, notes: ImportNotes, at: Any) 
 
 
 _READY = (str, dict)
-
-
-def dictionaries(value: Any) -> Iterator[dict[str, Any]]:
-    """The objects of a list."""
-    for item in value if isinstance(value, list) else []:
-        if isinstance(item, dict):
-            yield item

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalwright.importers.blocks import dictionaries
 from evalwright.importers.call_payloads import reply_messages, request_messages
 from evalwright.importers.platform_documents import number_under, platform_objects, text_of
 from evalwright.importers.platform_scores import braintrust_scores
+from evalwright.importers.record_values import dictionaries
 from evalwright.importers.span_files import Lose
 from evalwright.importers.spans import import_spans
 from evalwright.importers.wire_spans import WireEvent, WireSpan, moment_ns

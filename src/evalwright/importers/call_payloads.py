@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from evalwright.importers.blocks import dictionaries
+from evalwright.importers.record_values import dictionaries
 
-__all__ = ["chat_message", "langchain_fields", "reply_messages", "request_messages"]
+__all__ = ["chat_message", "is_message_list", "langchain_fields", "reply_messages", "request_messages"]
 
 _ROLES = {
     "HumanMessage": "user", "AIMessage": "assistant", "SystemMessage": "system", "ToolMessage": "tool",
@@ -69,6 +69,13 @@ def chat_message(message: Mapping[str, Any]) -> dict[str, Any] | None:
     calls = [_call(call) for call in dictionaries(message.get("tool_calls"))]
     kept = {key: message[key] for key in ("name", "tool_call_id", "parts") if message.get(key)}
     return {"role": role, "content": message.get("content"), **({"tool_calls": calls} if calls else {}), **kept}
+
+
+def is_message_list(value: Any) -> bool:
+    """Whether a value is a list of messages, as far as its first item shows."""
+    first = value[0] if isinstance(value, list) and value else None
+    message = chat_message(first) if isinstance(first, dict) and "messages" not in first else None
+    return message is not None and message["role"] in ("developer", *_ROLES.values())
 
 
 def langchain_fields(message: Mapping[str, Any]) -> Mapping[str, Any]:

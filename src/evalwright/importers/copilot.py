@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from evalwright.importers.agent_sessions import imported_sessions
-from evalwright.importers.blocks import dictionaries, texts_of
+from evalwright.importers.blocks import texts_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
+from evalwright.importers.record_values import dictionaries
 from evalwright.importers.sources import ImportNotes, record_key
 from evalwright.importers.token_counts import Tokens, recorded_time, token_count
 from evalwright.importers.traces import TraceImporter

@@ -16,11 +16,10 @@ from evalwright.errors import counted
 from evalwright.files.csv_records import CsvError, csv_records
 from evalwright.files.numbers import is_number
 from evalwright.files.packed import opened
-from evalwright.importers.blocks import dictionaries
 from evalwright.importers.file_heads import columns_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.placed_records import ImportRecord, placed_records
-from evalwright.importers.record_values import described
+from evalwright.importers.record_values import described, dictionaries
 from evalwright.importers.sources import ImportNotes, Mistakes
 from evalwright.importers.token_counts import Tokens, recorded_dollars, recorded_milliseconds, token_count
 from evalwright.importers.traces import TraceImporter

@@ -14,7 +14,7 @@ import msgspec
 
 from evalwright.errors import InputError, Problem
 from evalwright.importers.file_heads import JSON_BEGINS, Head, is_yaml, start_of
-from evalwright.importers.format_marks import FORMAT_MARKS, is_otlp, may_be_anthropic
+from evalwright.importers.format_marks import FORMAT_MARKS, is_otlp, may_be_anthropic, may_be_items
 from evalwright.importers.sources import binary_flaw, document, flaw_of, is_text, json_value, lines
 
 __all__ = ["check", "detected", "flaw_in", "no_format_fits"]
@@ -23,7 +23,9 @@ _FEW_NAMES, _LONG_NAME = 8, 40
 """How many names of a file's keys or columns a message shows, and how many characters of each."""
 
 _BYTE = re.compile(r"\(byte (\d+)\)")
-_READABLE: dict[str, Callable[[Head], bool]] = {"anthropic-messages": may_be_anthropic, "openinference": is_otlp}
+_READABLE: dict[str, Callable[[Head], bool]] = {
+    "anthropic-messages": may_be_anthropic, "openai-responses": may_be_items, "openinference": is_otlp,
+}  # fmt: skip
 """Formats that can also be read from files without their marks, if the user names the format."""
 
 

@@ -13,8 +13,8 @@ import msgspec
 from evalwright.errors import InputError
 from evalwright.files.csv_records import CsvError, csv_records
 from evalwright.files.packed import is_packed, opened
-from evalwright.importers.blocks import dictionaries
 from evalwright.importers.document_parts import document_beginning, document_bytes
+from evalwright.importers.record_values import dictionaries
 from evalwright.importers.sources import BOM, document, json_value, lines, stem
 
 __all__ = ["JSON_BEGINS", "Head", "columns_of", "head_of", "is_yaml", "start_of"]

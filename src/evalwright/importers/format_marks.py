@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
-from evalwright.importers.blocks import dictionaries
+from evalwright.importers.call_payloads import is_message_list
 from evalwright.importers.file_heads import Head
+from evalwright.importers.record_values import dictionaries
 
-__all__ = ["FORMAT_MARKS", "is_otlp", "is_promptfoo_table", "may_be_anthropic"]
+__all__ = ["FORMAT_MARKS", "is_otlp", "is_promptfoo_table", "may_be_anthropic", "may_be_items"]
 
 
 def _is_inspect(head: Head) -> bool:
@@ -261,7 +262,7 @@ def _is_anthropic(head: Head) -> bool:
 
 
 def _is_openai_messages(head: Head) -> bool:
-    return head.any(
+    return is_message_list(head.whole) or head.any(
         lambda record: (
             record.get("object") == "chat.completion"
             or any(isinstance(record.get(key), list) for key in ("messages", "traj", "conversation"))
@@ -313,7 +314,11 @@ FORMAT_MARKS: tuple[tuple[str, Callable[[Head], bool], str], ...] = (
     ("pydantic-ai", _is_pydantic_ai, "messages of kind request or response, with parts that have a part_kind"),
     ("pydantic-evals", _is_pydantic_evals, "cases with inputs, as JSON or YAML"),
     ("anthropic-messages", _is_anthropic, "blocks tool_use or tool_result, or a response of type message"),
-    ("openai-messages", _is_openai_messages, "messages, traj or conversation, or object: chat.completion"),
+    (
+        "openai-messages",
+        _is_openai_messages,
+        "messages, traj, conversation or a list of messages, or a chat.completion",
+    ),
     (
         "deepeval",
         _is_deepeval,
@@ -338,3 +343,8 @@ def may_be_anthropic(head: Head) -> bool:
         return is_message(record)
 
     return bool(head.records) and all(map(fits, head.records))
+
+
+def may_be_items(head: Head) -> bool:
+    """Items of responses that are all messages look like messages of chat completions."""
+    return is_message_list(head.whole)

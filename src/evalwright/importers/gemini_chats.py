@@ -11,10 +11,10 @@ from os.path import isdir
 from pathlib import Path
 from typing import Any
 
-from evalwright.importers.blocks import dictionaries
 from evalwright.importers.file_heads import head_of
 from evalwright.importers.imported_records import ImportFindings
 from evalwright.importers.json_lines import records
+from evalwright.importers.record_values import dictionaries
 from evalwright.importers.sources import ImportNotes, record_key
 from evalwright.importers.token_counts import Tokens, recorded_time, token_count
 from evalwright.importers.transcript import Transcript, arguments_of

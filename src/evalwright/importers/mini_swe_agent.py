@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 from evalwright.files.plain import mapping_or_empty
 from evalwright.importers.agent_turns import AgentTurn
-from evalwright.importers.blocks import dictionaries, texts_of
+from evalwright.importers.blocks import texts_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.openai_responses import read_item
-from evalwright.importers.record_values import described
+from evalwright.importers.record_values import described, dictionaries
 from evalwright.importers.sources import ImportNotes, json_document, stem
 from evalwright.importers.token_counts import openai_tokens, recorded_dollars, recorded_time
 from evalwright.importers.traces import TraceImporter

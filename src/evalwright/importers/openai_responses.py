@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from evalwright.importers.blocks import dictionaries, texts_of, thoughts_in
+from evalwright.importers.blocks import texts_of, thoughts_in
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.placed_records import placed_records
-from evalwright.importers.record_values import described
+from evalwright.importers.record_values import described, dictionaries
 from evalwright.importers.sources import ImportNotes
 from evalwright.importers.token_counts import openai_tokens, recorded_time
 from evalwright.importers.traces import TraceImporter

@@ -11,10 +11,9 @@ from typing import Any, ClassVar
 from evalwright.files.plain import mapping_or_empty
 from evalwright.importers.agent_sessions import imported_session, imported_sessions
 from evalwright.importers.agent_turns import AgentTurn
-from evalwright.importers.blocks import dictionaries
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.placed_records import placed_records
-from evalwright.importers.record_values import described
+from evalwright.importers.record_values import described, dictionaries
 from evalwright.importers.sources import ImportNotes, json_value, lines, record_key
 from evalwright.importers.token_counts import Tokens, recorded_dollars, recorded_time, token_count
 from evalwright.importers.traces import TraceImporter

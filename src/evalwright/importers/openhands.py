@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from evalwright.files.plain import mapping_or_empty
-from evalwright.importers.blocks import dictionaries
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.openhands_actions import OpenHandsActions
 from evalwright.importers.openhands_conversation import OpenHandsConversation
 from evalwright.importers.openhands_events import OpenHandsEvents, active_branch
 from evalwright.importers.placed_records import ImportRecord, placed_records
-from evalwright.importers.record_values import described
+from evalwright.importers.record_values import described, dictionaries
 from evalwright.importers.sources import json_document, stem
 from evalwright.importers.traces import TraceImporter
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from evalwright.importers.blocks import dictionaries, texts_of
+from evalwright.importers.blocks import texts_of
 from evalwright.importers.openhands_conversation import OpenHandsConversation
+from evalwright.importers.record_values import dictionaries
 from evalwright.importers.sources import ImportNotes
 from evalwright.importers.transcript import arguments_of
 

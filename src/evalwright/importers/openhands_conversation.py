@@ -8,7 +8,7 @@ from typing import Any
 
 from evalwright.files.plain import mapping_or_empty
 from evalwright.importers.agent_turns import AgentTurn
-from evalwright.importers.blocks import dictionaries
+from evalwright.importers.record_values import dictionaries
 from evalwright.importers.sources import ImportNotes
 from evalwright.importers.token_counts import Tokens, recorded_dollars, recorded_time, token_count
 from evalwright.importers.transcript import Transcript

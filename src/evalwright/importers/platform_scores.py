@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from evalwright.errors import counted
-from evalwright.importers.blocks import dictionaries
 from evalwright.importers.platform_documents import number_under, text_of
+from evalwright.importers.record_values import dictionaries
 from evalwright.importers.span_files import Lose
 from evalwright.importers.span_messages import json_content
 

@@ -16,12 +16,12 @@ import msgspec
 from evalwright.errors import InputError, Problem
 from evalwright.files.numbers import is_number
 from evalwright.files.yaml import parse
-from evalwright.importers.blocks import dictionaries, texts_of
+from evalwright.importers.blocks import texts_of
 from evalwright.importers.file_heads import columns_of
 from evalwright.importers.format_marks import is_promptfoo_table
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.json_lines import records
-from evalwright.importers.record_values import described
+from evalwright.importers.record_values import described, dictionaries
 from evalwright.importers.sources import ImportNotes, Mistakes, document, json_document, json_value, lines, record_key
 from evalwright.importers.token_counts import Tokens, recorded_dollars, recorded_milliseconds, token_count
 from evalwright.importers.traces import TraceImporter

@@ -13,10 +13,10 @@ import msgspec
 from evalwright.files.numbers import finite_number_in
 from evalwright.files.plain import mapping_or_empty
 from evalwright.importers.agent_turns import AgentTurn
-from evalwright.importers.blocks import dictionaries, lost_with, texts_of
+from evalwright.importers.blocks import lost_with, texts_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.placed_records import placed_records
-from evalwright.importers.record_values import described
+from evalwright.importers.record_values import described, dictionaries
 from evalwright.importers.sources import ImportNotes
 from evalwright.importers.token_counts import Tokens, recorded_dollars, recorded_time, token_count
 from evalwright.importers.traces import TraceImporter
@@ -77,7 +77,7 @@ class _History:
     def __init__(self, notes: ImportNotes) -> None:
         self._talk, self._notes = Transcript(), notes
         self._instructions: str | None = None
-        self._asked: datetime | None = None
+        self._requested_at: datetime | None = None
         """When the last request was sent."""
         self._output: tuple[str, dict[str, Any]] | None = None
         """The id and the arguments of the last call that returns the agent's output."""
@@ -125,11 +125,11 @@ class _History:
                     self._result(part, own, failed=part.get("outcome") not in (None, "success"))
                 case kind:
                     self._notes.lose(f"parts of type {kind!r}")
-        self._asked = at
+        self._requested_at = at
 
     def _response(self, message: Mapping[str, Any], at: datetime | None) -> None:
         model = message.get("model_name")
-        turn = self._talk.turn(None, self._asked or at, model if isinstance(model, str) else None)
+        turn = self._talk.turn(None, self._requested_at or at, model if isinstance(model, str) else None)
         turn.finished_at = at
         for part in dictionaries(message["parts"]):
             self._part(turn, part, at)

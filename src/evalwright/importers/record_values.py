@@ -11,7 +11,7 @@ from typing import Any
 from evalwright.errors import InputError, Problem
 from evalwright.files.numbers import is_number
 
-__all__ = ["RECORDING_DEPTH", "described", "in_utc", "moment", "numbers_in_range", "too_deep"]
+__all__ = ["RECORDING_DEPTH", "described", "dictionaries", "in_utc", "moment", "numbers_in_range", "too_deep"]
 
 RECORDING_DEPTH = 100
 """Levels of nesting that a record may have; deeper ones could be read, but not written again."""
@@ -77,3 +77,10 @@ def moment(value: Any, per_second: int = 1) -> datetime | None:
     except (ValueError, OverflowError, OSError):
         pass
     return None
+
+
+def dictionaries(value: Any) -> Iterator[dict[str, Any]]:
+    """The objects of a list."""
+    for item in value if isinstance(value, list) else []:
+        if isinstance(item, dict):
+            yield item

@@ -14,6 +14,7 @@ import msgspec
 from evalwright.errors import InputError, Problem
 from evalwright.files.packed import is_packed, opened
 from evalwright.files.paths import unreadable
+from evalwright.importers.call_payloads import is_message_list
 from evalwright.importers.mapping import MISSING, RecordMapping
 from evalwright.importers.placed_records import has_lines
 from evalwright.importers.record_values import described
@@ -50,7 +51,8 @@ class Recordings(AbstractContextManager["Recordings"], Protocol):
 
 
 def open_recordings(source: Path, mapping: RecordMapping) -> Recordings:
-    """The records of a file: its lines, of which an empty file has none, else the list in one JSON document.
+    """The records of a file: its lines, of which an empty file has none, else the list in one JSON document. A list of
+    messages is one record.
 
     Raises InputError if the file cannot be read or has other content.
     """
@@ -131,7 +133,10 @@ def _split(file: str, data: bytes, mapping: RecordMapping) -> tuple[list[msgspec
         if "records" in mapping.stated:
             return _listed_records(file, msgspec.json.decode(data), mapping)
         if data.lstrip()[:1] == b"[":
-            return msgspec.json.decode(data, type=list[msgspec.Raw]), ""
+            records = msgspec.json.decode(data, type=list[msgspec.Raw])
+            if "messages" in mapping.stated or not is_message_list([msgspec.json.decode(r) for r in records[:1]]):
+                return records, ""
+            return [msgspec.Raw(b'{"messages":' + data + b"}")], None
         document = msgspec.json.decode(data)
     except RecursionError:
         raise InputError(Problem(file, "is nested too deeply")) from None

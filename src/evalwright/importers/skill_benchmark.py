@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 from evalwright.errors import InputError
 from evalwright.files.numbers import is_number
-from evalwright.importers.blocks import dictionaries
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
+from evalwright.importers.record_values import dictionaries
 from evalwright.importers.sources import ImportNotes, json_document
 from evalwright.importers.token_counts import recorded_milliseconds
 from evalwright.importers.traces import TraceImporter

@@ -7,9 +7,8 @@ from typing import Any
 
 import msgspec
 
-from evalwright.importers.blocks import dictionaries
 from evalwright.importers.call_payloads import chat_message
-from evalwright.importers.record_values import too_deep
+from evalwright.importers.record_values import dictionaries, too_deep
 
 __all__ = ["Message", "attachments", "content_of", "has_tools", "json_content", "plain_messages", "text_content"]
 

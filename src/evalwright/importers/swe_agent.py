@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from evalwright.importers.blocks import dictionaries, texts_of
+from evalwright.importers.blocks import texts_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
-from evalwright.importers.record_values import described
+from evalwright.importers.record_values import described, dictionaries
 from evalwright.importers.sources import ImportNotes, json_document, stem
 from evalwright.importers.token_counts import Tokens, recorded_dollars, token_count
 from evalwright.importers.traces import TraceImporter

@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 import msgspec
 
 from evalwright.files.plain import mapping_or_empty
-from evalwright.importers.blocks import dictionaries, texts_of
+from evalwright.importers.blocks import texts_of
 from evalwright.importers.document_parts import document_bytes, items_of, object_parts
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
+from evalwright.importers.record_values import dictionaries
 from evalwright.importers.sources import ImportNotes, Mistakes, json_document, json_value, mended, stem
 from evalwright.importers.token_counts import (
     Tokens,

@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from evalwright.importers.blocks import dictionaries, lost_with
+from evalwright.importers.blocks import lost_with
+from evalwright.importers.record_values import dictionaries
 from evalwright.importers.sources import ImportNotes
 from evalwright.importers.span_messages import Message, plain_messages
 
