@@ -3,7 +3,6 @@
 import json
 
 import pytest
-import yaml
 
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
@@ -331,6 +330,12 @@ def test_results_are_written_as_the_original_does(project, form, begins):
     file = project / "new" / "results"
     run(project, output=file, output_format=form)
     assert file.read_text().startswith(begins)
+
+
+@pytest.mark.parametrize("name", ["", " ", None])
+def test_an_evaluator_needs_a_name_that_can_be_read(project, name):
+    with pytest.raises(InputError, match=r"evaluators\[0\]\.name .* needs a name"):
+        run(project, case([{"name": name, "type": "is-json"}]))
 
 
 @pytest.mark.parametrize("given", [{"output_format": "json"}, {"output": "FOLDER"}])

@@ -123,7 +123,7 @@ class Evaluators:
             report(f"{place}.type", f"unknown type {written!r} of an evaluator{did_you_mean(kind, TYPES + PREMADE)}")
             return None
         name = raw.get("name", raw.get("metric"))
-        if not isinstance(name, str) or not name:
+        if not isinstance(name, str) or not name.strip():
             if named:
                 report(f"{place}.name", f"name: an evaluator of type {kind!r} needs a name")
                 return None
