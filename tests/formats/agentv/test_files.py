@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import yaml
 
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
@@ -336,6 +337,12 @@ def test_results_are_written_as_the_original_does(project, form, begins):
 def test_an_evaluator_needs_a_name_that_can_be_read(project, name):
     with pytest.raises(InputError, match=r"evaluators\[0\]\.name .* needs a name"):
         run(project, case([{"name": name, "type": "is-json"}]))
+
+
+def test_results_may_be_documents_of_yaml(project):
+    run(project, case([{"name": "c", "type": "is-json"}]), output=project / "documents", output_format="yaml")
+    (document,) = yaml.safe_load_all((project / "documents").read_text())
+    assert (document["eval_id"], document["score"], document["misses"]) == ("a", 1.0, [])
 
 
 @pytest.mark.parametrize("given", [{"output_format": "json"}, {"output": "FOLDER"}])

@@ -74,7 +74,7 @@ FORMAT = Format(
         Option(
             ("--output-format",),
             "choice",
-            ("jsonl", "json", "junit", "html"),
+            ("jsonl", "yaml", "json", "junit", "html"),
             help="The format of --output.",
             only_runs=True,
         ),
@@ -117,7 +117,10 @@ FORMAT = Format(
         ),
     },
     exports={"agentv_results": "evalwright.formats.agentv.report:AgentvFile"},
-    reports={"agentv": "evalwright.formats.agentv.report:AgentvResults"},
+    reports={
+        "agentv": "evalwright.formats.agentv.report:AgentvResults",
+        "agentv_yaml": "evalwright.formats.agentv.report:AgentvDocuments",
+    },
     names_in="evalwright.formats.agentv.conversion:names_in",
     normalize="evalwright.formats.agentv.conversion:normalize",
     unread="evalwright.formats.agentv.conversion:unread",

@@ -11,6 +11,7 @@ import msgspec
 
 from evalwright.evaluators.code.payload import trace_summary
 from evalwright.evaluators.combined.banded import details_of
+from evalwright.files import yaml
 from evalwright.formats.agentv import FORMAT
 from evalwright.formats.shared.report_file import ReportFile
 from evalwright.model.plan import Plan
@@ -21,7 +22,7 @@ from evalwright.model.summary import RunSummary
 from evalwright.reports.cells import Choice, FullCell, chosen_cells
 from evalwright.scoring.verdict import names_needed
 
-__all__ = ["AgentvFile", "AgentvResults"]
+__all__ = ["AgentvDocuments", "AgentvFile", "AgentvResults"]
 
 _TYPES = {"criteria_judge": "llm_judge", "rubric_checks": "llm_judge"}
 """Our evaluators by the original's names."""
@@ -35,17 +36,27 @@ class AgentvResults:
         return "".join(self.pieces(reader, summary))
 
     def pieces(self, reader: RunReader, summary: RunSummary) -> Iterator[str]:
-        """The same text in pieces, one per line."""
-        plan = reader.plan
-        if plan is None:
-            return
+        """The same text in pieces, one for each cell."""
+        return (_ENCODER.encode(line).decode() + "\n" for line in _lines(reader))
+
+
+class AgentvDocuments(AgentvResults):
+    """The same as YAML, one document for each cell."""
+
+    def pieces(self, reader: RunReader, summary: RunSummary) -> Iterator[str]:
+        return (f"---\n{yaml.dump(line)}" for line in _lines(reader))
+
+
+def _lines(reader: RunReader) -> Iterator[dict[str, Any]]:
+    plan = reader.plan
+    if plan is not None:
         cases = dict(enumerate(map(_CaseFacts.of, reader.cases()))) if plan.evaluators_by_case else {}
         unknown = _CaseFacts({}, None, None)
         cells = chosen_cells(reader, plan, names_needed(reader, plan), Choice(), "dataset")
         for index, of_case in groupby(cells, key=lambda cell: cell.trace.case_index or 0):
             about = cases.get(index, unknown)
             for cell in sorted(of_case, key=lambda cell: (cell.trace.variant_name, cell.trace.trial)):
-                yield _ENCODER.encode(_line(plan.name, cell, about)).decode() + "\n"
+                yield _line(plan.name, cell, about)
 
 
 class AgentvFile(ReportFile):

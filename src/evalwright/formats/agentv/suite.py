@@ -37,7 +37,7 @@ TIMEOUT = 120.0
 """Seconds that a target has for a case by default."""
 _RETRIES = 2
 _WORKERS = 3
-_FORMS = {"jsonl": "agentv", "json": "json", "junit": "junit", "html": "html"}
+_FORMS = {"jsonl": "agentv", "yaml": "agentv_yaml", "json": "json", "junit": "junit", "html": "html"}
 """Reports under the original's names."""
 _HEAD = 4096
 _SCHEMA = re.compile(r"^\$schema:\s*[\"']?agentv-(targets|config|eval)\b", re.MULTILINE)
