@@ -5,14 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from html.parser import HTMLParser
+from typing import Any
 from xml.parsers import expat
 
+from evalwright.errors import EvaluatorError
+from evalwright.files.key_paths import as_written
 from evalwright.formats.promptfoo.evaluator import AssertionInput
 from evalwright.model.result import Evaluation
 
 __all__ = ["contains_html", "contains_xml", "is_html", "is_xml"]
 
-_ELEMENT = re.compile(r"<([A-Za-z_][\w.:-]*)(?:\s[^<>]*)?>.*?</\1\s*>|<[A-Za-z_][\w.:-]*(?:\s[^<>]*)?/>", re.DOTALL)
+_MARK = re.compile(
+    r"<!--(?:.*?-->|.*)|<!\[CDATA\[(?:.*?\]\]>|.*)|<\?(?:.*?\?>|.*)"
+    r"""|<(?P<end>/?)(?P<name>[^\W\d][\w.:-]*)(?P<attributes>(?:"[^"<]*"|'[^'<]*'|[^"'<>/]|/(?!>))*+)(?P<empty>/?)>""",
+    re.DOTALL,
+)
+"""What is not text in XML: all that has no name is skipped."""
+_ATTRIBUTE = re.compile(r"""([^\s=/]+)\s*=\s*(?:"[^"]*"|'[^']*'|\S+)""")
 _ELEMENTS = frozenset([
     "html", "head", "title", "base", "link", "meta", "style", "body", "article", "section", "nav", "aside", "h1",
     "h2", "h3", "h4", "h5", "h6", "header", "footer", "address", "p", "hr", "pre", "blockquote", "ol", "ul", "li",
@@ -25,6 +34,8 @@ _ELEMENTS = frozenset([
     "summary", "dialog", "menu", "slot", "template",
 ])  # fmt: skip
 _WRAPPERS = ("html", "head", "body")
+_IN_HEAD = frozenset(["html", "head", "title", "base", "link", "meta", "style", "script", "noscript", "template"])
+_IN_TABLE = frozenset(["caption", "col", "colgroup", "tbody", "td", "tfoot", "th", "thead", "tr"])
 _EMPTY = frozenset([
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
 ])  # fmt: skip
@@ -33,7 +44,6 @@ _ENDS_PARAGRAPH = frozenset([
     "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "main", "menu", "nav", "ol", "p", "pre",
     "section", "table", "ul",
 ])  # fmt: skip
-_BODY = re.compile(r"<body(?=[\s>/])", re.IGNORECASE)
 _OPENING = re.compile(r"<[a-zA-Z][\w-]*(?:\s[^<>]*)?>", re.ASCII)
 _CLOSING = re.compile(r"</[a-zA-Z][\w-]*\s*>", re.ASCII)
 _COMMON = (
@@ -51,28 +61,26 @@ _SIGNS = (
 
 def is_xml(question: AssertionInput) -> Evaluation:
     """The whole text is XML, and has the elements of the value (`root.child`)."""
-    paths = _paths(question.text.strip())
-    lacking = [element for element in _wanted_elements(question) if element not in (paths or ())]
-    missing = "not XML" if paths is None else f"no {', '.join(lacking)}"
-    return question.of(paths is not None and not lacking, missing, "the output is such XML")
+    well_formed, elements = _is_well_formed(question.text), _elements(question.text)
+    lacking = [path for path in _wanted_elements(question) if not _has(elements, path)]
+    missing = f"no {', '.join(lacking)}" if well_formed else "not XML"
+    return question.of(well_formed and not lacking, missing, "the output is such XML")
 
 
 def contains_xml(question: AssertionInput) -> Evaluation:
-    """Some part of the text is such XML."""
-    wanted = _wanted_elements(question)
-    parts = (_paths(match[0]) for match in _ELEMENT.finditer(question.text))
-    is_found = any(p is not None and set(wanted) <= p for p in parts)
+    """The elements in the text, which need not be all of it and may have any text in them, are such XML."""
+    wanted, elements = _wanted_elements(question), _elements(question.text)
+    is_found = bool(elements) and all(_has(elements, path) for path in wanted)
     return question.of(is_found, "there is no such XML in the output", "there is such XML in the output")
 
 
 def is_html(question: AssertionInput) -> Evaluation:
-    """The whole text is HTML: a known element, and no text outside elements unless there is a `<body>`."""
+    """The whole text is HTML: a known element, and no text outside of elements."""
     text = question.text.strip()
     page = _Page()
     page.feed(text)
     page.close()
-    whole = page.known and (not page.loose or bool(_BODY.search(text)))
-    is_found = whole and not text.lower().startswith("<?xml")
+    is_found = page.known and not page.loose and not text.lower().startswith("<?xml")
     return question.of(is_found, "the output is not HTML", "the output is HTML")
 
 
@@ -88,43 +96,101 @@ def _wanted_elements(question: AssertionInput) -> Sequence[str]:
     value = question.value
     if isinstance(value, dict):
         value = value.get("requiredElements")
+        if not isinstance(value, list):
+            shown = as_written(question.value)
+            message = f"{question.kind} needs a value: expected a list as requiredElements, found {shown}"
+            raise EvaluatorError(message, "bad_value")
     if isinstance(value, str):
-        value = [name.strip() for name in value.split(",") if name.strip()]
+        return [name.strip() for name in value.split(",")]
     return [str(name) for name in value] if isinstance(value, list) else []
 
 
-def _paths(text: str) -> set[str] | None:
-    """The paths of all elements; None if the text is not XML."""
-    parser, stack, paths = expat.ParserCreate(), list[str](), set[str]()
-
-    def start(name: str, _: object) -> None:
-        stack.append(name)
-        paths.add(".".join(stack))
-
-    parser.StartElementHandler = start
-    parser.EndElementHandler = lambda _: stack.pop()
+def _is_well_formed(text: str) -> bool:
+    parser = expat.ParserCreate(namespace_separator=" ")
     parser.EntityDeclHandler = _refuse
     try:
         parser.Parse(text, True)
     except (expat.ExpatError, ValueError):
-        return None
-    return paths
+        return False
+    return True
 
 
 def _refuse(*_: object) -> None:
     raise ValueError("entities of its own")
 
 
+class _Element:
+    """An element while its end is looked for; without a name, what is in no element."""
+
+    def __init__(self, name: str = "", attributes: str = "") -> None:
+        self.name = name
+        self.attributes = [f"@_{match[1]}" for match in _ATTRIBUTE.finditer(attributes)]
+        self.children: list[tuple[str, Any]] = []
+        self.has_text = False
+
+    def value(self) -> Any:
+        """Its parts by name, a list of those of the same name; a text if it has no parts."""
+        parts: dict[str, Any] = dict.fromkeys(self.attributes, "")
+        for name, child in self.children:
+            parts.setdefault(name, []).append(child)
+        if not parts:
+            return ""
+        if self.has_text:
+            parts["#text"] = ""
+        return {name: part[0] if isinstance(part, list) and len(part) == 1 else part for name, part in parts.items()}
+
+
+def _elements(text: str) -> Any:
+    """The elements with both tags. Those around a tag that is not theirs have no end of their own: only their children
+    up to there count."""
+    top, at = _Element(), 0
+    opened = [top]
+    for mark in _MARK.finditer(text):
+        opened[-1].has_text |= bool(text[at : mark.start()].strip())
+        at, name = mark.end(), mark["name"]
+        if name is None:
+            continue
+        if not mark["end"]:
+            opened.append(_Element(name, mark["attributes"]))
+        if (mark["end"] or mark["empty"]) and opened[-1].name == name:
+            value = opened.pop().value()
+            opened[-1].children.append((name, value))
+        elif mark["end"]:
+            _dissolve(opened)
+    _dissolve(opened)
+    return top.value()
+
+
+def _dissolve(opened: list[_Element]) -> None:
+    for element in opened[1:]:
+        opened[0].children += element.children
+    del opened[1:]
+
+
+def _has(elements: Any, path: str) -> bool:
+    """Whether there is an element at a path; as in promptfoo, no path leads into one of several of the same name."""
+    for name in path.split("."):
+        if not isinstance(elements, dict) or name not in elements:
+            return False
+        elements = elements[name]
+    return True
+
+
 class _Page(HTMLParser):
-    """Whether there is a known element, and text outside of all elements."""
+    """Whether there is a known element, and text outside of all elements and of the page's own body."""
 
     def __init__(self) -> None:
         super().__init__()
         self.known = self.loose = False
         self._open: list[str] = []
+        self._has_content = self._has_body = False
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag in _IN_TABLE and "table" not in self._open:
+            return
         self.known = self.known or tag in _ELEMENTS or "-" in tag
+        self._has_body = self._has_body or (tag == "body" and not self._has_content)
+        self._has_content = self._has_content or tag not in _IN_HEAD
         if tag in _ENDS_PARAGRAPH:
             self.handle_endtag("p")
         if tag not in _EMPTY and tag not in _WRAPPERS:
@@ -139,4 +205,6 @@ class _Page(HTMLParser):
                 pass
 
     def handle_data(self, data: str) -> None:
-        self.loose = self.loose or (not self._open and bool(data.strip()))
+        if data.strip():
+            self._has_content = True
+            self.loose = self.loose or not (self._open or self._has_body)
