@@ -80,6 +80,11 @@ TEXT = "The Quick brown fox, 42"
         ("a &amp; b <!-- c -->", [("contains-html", None), ("is-html", None)], "pass fail"),
         ("a &amp; b", [("contains-html", None)], "fail"),
         ("I'm sorry, but no.", [("is-refusal", None), ("not-is-refusal", None)], "pass fail"),
+        ("\nSorry: it can’t be.", [("is-refusal", None)], "pass"),
+        ("It works. I'm sorry that I can't wait, and I won't.", [("is-refusal", None)], "fail"),
+        ("Well, I can’t provide that.", [("is-refusal", None)], "pass"),
+        ("As a language model, I am sure.", [("is-refusal", None)], "pass"),
+        ("I'm unable to see it.", [("is-refusal", None)], "fail"),
     ],
 )  # fmt: skip
 def test_rules_of_texts(tmp_path, output, assertions, statuses):
