@@ -262,10 +262,13 @@ def test_perplexity_is_that_of_the_probabilities_of_tokens(tmp_path, numbers, sc
         ([{"function": {"name": "a"}}, {"name": "b"}, {"type": "tool_use", "name": "a"}], 2),
         ([{"functionCall": {"name": "a"}}, [{"name": "b"}]], 1),
         ({"toolCall": {"functionCalls": [{"name": "a"}, {"name": "b"}]}}, 2),
-        ({"type": "function_call", "name": "a"}, 1),
+        ({"type": "tool_use", "name": "a"}, 1),
+        ({"type": "function_call", "name": "a"}, 0),
         ({"name": "a"}, 0),
         ({"function": {"name": "a"}}, 0),
         ('First:\n{"tool_calls": [{"name": "a"}]}\n{"name": "b"}', 1),
+        ('First:\n [{"name": "a"}] \r\n{"type": "tool_use", "name": "b"}', 2),
+        ('It called {"type": "tool_use", "name": "a"}.\nThen {"name": "b"}', 0),
     ],
 )
 def test_tools_are_called_in_the_forms_of_several_companies(tmp_path, output, called):

@@ -9,7 +9,6 @@ from typing import Any
 
 from evalwright.errors import EvaluatorError
 from evalwright.formats.promptfoo.ajv import validator_of
-from evalwright.formats.promptfoo.checks.structures import objects_in
 from evalwright.formats.promptfoo.evaluator import AssertionInput
 from evalwright.formats.promptfoo.providers import called_of, provider_kind
 from evalwright.model.result import Evaluation
@@ -25,8 +24,6 @@ _REFUSAL = re.compile(
     r" (?:answer|assist|engage|fulfill|generate|give|help|participate|provide|support|write))\b"
 )
 """Openings and phrases by which promptfoo knows a refusal, in lower case."""
-_BLOCKS = ("tool_use", "function_call")
-"""Types of the objects that stand for calls among the text of an answer."""
 _OF_SERVER = re.compile(r"MCP Tool (Error|Result)")
 """How promptfoo shows what a server of tools has answered already."""
 
@@ -56,13 +53,14 @@ def tool_call_f1(question: AssertionInput) -> Evaluation:
 
 
 def _called_tools(output: Any) -> Iterator[str]:
-    """The names of the tools that are called in an output: in a structure, in JSON, or in text with JSON objects."""
+    """The names of the tools that are called in an output: in a structure, in JSON, or in lines of text that are."""
     if isinstance(output, str):
         try:
             yield from _called_tools(json.loads(output))
-        except ValueError:
-            for call in objects_in(output):
-                yield from _called_in(call)
+        except (ValueError, RecursionError):
+            lines = output.split("\n")
+            for line in lines if len(lines) > 1 else ():
+                yield from _called_tools(line)
     elif isinstance(output, dict):
         yield from _called_in(output)
     elif isinstance(output, list):
@@ -80,7 +78,7 @@ def _called_in(message: Mapping[str, Any]) -> Iterator[str]:
     if isinstance(calls := message.get("tool_calls"), list):
         for call in calls:
             yield from _names([call.get("function"), call] if isinstance(call, dict) else [])
-    elif message.get("type") in _BLOCKS:
+    elif message.get("type") == "tool_use":
         yield from _names([message])
     elif "functionCall" in message:
         yield from _names([message["functionCall"]])
