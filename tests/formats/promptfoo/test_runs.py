@@ -74,6 +74,12 @@ def test_scores_are_weighted_and_a_threshold_replaces_that_all_must_pass(tmp_pat
     assert result.native["prompts"][0]["assertFailCount"] == 3
 
 
+def test_weights_whose_sum_is_below_0_give_no_score(tmp_path):
+    asserts = [{"type": "contains", "value": "a", "weight": -2, "metric": "m"}, {"type": "contains", "value": "z"}]
+    verdict = asserted(tmp_path, "a", *asserts).verdict
+    assert (verdict.score, verdict.named_scores) == (0.0, {"m": 0.0})
+
+
 def test_a_set_is_one_member_of_the_list(tmp_path):
     members = [{"type": "contains", "value": "a"}, {"type": "contains", "value": "z"}]
     result = asserted(tmp_path, "abc", {"type": "assert-set", "threshold": 0.5, "assert": members, "weight": 2})

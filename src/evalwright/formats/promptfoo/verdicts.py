@@ -19,12 +19,12 @@ _SCORING = "assertScoringFunction"
 
 
 def weighted(scores: Iterable[tuple[float | None, float]]) -> float:
-    """The weighted mean of scores; 0 if no score has weight."""
+    """The weighted mean of scores; 0 if they have no weight."""
     total = weight = 0.0
     for score, share in scores:
         total += (score or 0.0) * share
         weight += share
-    return total / weight if weight else 0.0
+    return total / weight if weight > 0 else 0.0
 
 
 def verdict(criteria: PassCriteria, case: Case, trace: Trace, results: Sequence[EvaluationResult]) -> CaseVerdict:
@@ -111,7 +111,7 @@ class _Scores:
 
     @property
     def mean(self) -> float:
-        return self.total / self.weight if self.weight else 0.0
+        return self.total / self.weight if self.weight > 0 else 0.0
 
 
 def _named_scores(rows: Iterable[Any]) -> dict[str, _Scores]:
