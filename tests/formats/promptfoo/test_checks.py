@@ -125,6 +125,13 @@ def test_a_given_output_costs_nothing(tmp_path):
     assert asserted(tmp_path, "x", *limits).judged() == ["cost#0 pass", "latency#1 pass"]
 
 
+def test_latency_is_what_a_provider_states_before_what_was_measured(tmp_path):
+    provider = "def call_api(prompt, options, context):\n    return {'output': 'x', 'latencyMs': 90_000}\n"
+    limits = [{"type": kind, "threshold": 60_000} for kind in ("latency", "not-latency")]
+    result = run(tmp_path, {"providers": ["file://p.py"], "tests": [{"assert": limits}]}, **{"p.py": provider})
+    assert result.judged() == ["latency#0 fail", "not-latency#1 pass"]
+
+
 @pytest.mark.parametrize(
     ("output", "value", "scores"),
     [

@@ -14,7 +14,7 @@ from evalwright.formats.promptfoo.values import as_javascript
 
 __all__ = ["reply_in"]
 
-_REMARKS = ("cached", "finishReason", "guardrails", "logProbs")
+_REMARKS = ("cached", "finishReason", "guardrails", "latencyMs", "logProbs")
 """What a provider may say of its output, which assertions read."""
 
 
