@@ -137,6 +137,20 @@ def test_a_red_team_beside_tests_is_left_out(tmp_path):
     assert [str(warning) for warning in suite.warnings if "red team is not run" in str(warning)]
 
 
+@pytest.mark.parametrize(
+    ("assertion", "warning"),
+    [
+        ({"type": "contains-any", "value": ["a", {"Note": "b"}]}, "expected texts, found a mapping"),
+        ({"type": "g-eval", "value": ["", "a"]}, "every criterion must be a text"),
+        ({"type": "llm-rubric", "value": 5}, "expected text or a mapping, found 5"),
+    ],
+)
+def test_a_value_that_is_no_text_is_warned_of(tmp_path, assertion, warning):
+    tests = [{"vars": {"q": "a"}, "assert": [assertion]}]
+    said = [str(message) for message in load_suite(write(tmp_path, {**ECHO, "tests": tests})).warnings]
+    assert [warning in message for message in said if "assert[0].value" in message] == [True]
+
+
 def test_a_prompt_that_is_taken_for_a_file_says_how_to_write_it(tmp_path):
     with pytest.raises(InputError, match="taken for a file name") as refusal:
         load_suite(write(tmp_path, {**ECHO, "prompts": ["{{a}} / {{b}}"]}))

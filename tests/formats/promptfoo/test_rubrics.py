@@ -136,6 +136,7 @@ def test_a_letter_that_is_marked_as_one_is_a_category_of_factuality(category):
         ("factuality", '{"category": "C"}', None),
         ("model-graded-closedqa", "Y", ""),
         ("context-recall", "a [Attributed]", 5),
+        ("llm-rubric", '{"pass": true}', 5),
         ("g-eval", '{"steps": ["a"], "score": 9, "reason": "r"}', []),
         ("g-eval", '{"steps": ["a"], "score": 9, "reason": "r"}', ["a", None]),
     ],

@@ -9,6 +9,7 @@ from typing import Any
 
 from evalwright.errors import counted, did_you_mean
 from evalwright.evaluators.wording import shorten
+from evalwright.files.key_paths import as_written
 from evalwright.formats.promptfoo.checks.texts import listed_texts
 from evalwright.formats.promptfoo.dependence import stored_as
 from evalwright.formats.promptfoo.file import env_names
@@ -19,6 +20,7 @@ from evalwright.formats.promptfoo.prompts import AuthoredPrompt, allows
 from evalwright.formats.promptfoo.providers import called_of, provider_kind
 from evalwright.formats.promptfoo.sources import in_file
 from evalwright.formats.promptfoo.templates import holds_template, is_cut, plain_names
+from evalwright.formats.shared.javascript.characters import InvalidPattern
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 
@@ -55,6 +57,7 @@ _NEEDS_VALUE = frozenset(
 )
 _ANY = frozenset({"contains-any", "icontains-any"})
 """Types for which one of several texts is enough."""
+_LISTS = _ANY | {"contains-all", "icontains-all"}
 _NEEDS_THRESHOLD = frozenset({"latency", "cost"})
 _NOT_TURNED = frozenset(
     (
@@ -233,6 +236,12 @@ def doubt_assertion(assertion: Mapping[str, Any], origin: Origin) -> None:
         origin.warn(f"{assertion['type']} needs a value; without one no output is equal")
     elif base in _NEEDS_VALUE and value in (None, "", []) and base != "equals":
         origin.warn(f"{assertion['type']} needs a value; without one it is an error")
+    elif base == "g-eval" and isinstance(value, list) and not all(isinstance(item, str) and item for item in value):
+        origin.at("value").warn("every criterion must be a text; this assertion is an error")
+    elif base == "llm-rubric" and isinstance(value, (bool, int, float)):
+        origin.at("value").warn(f"expected text or a mapping, found {as_written(value)}; this assertion is an error")
+    elif base in _LISTS and isinstance(value, list) and (parts := [item for item in value if _has_parts(item)]):
+        origin.at("value").warn(f"expected texts, found {as_written(parts[0])}; a text with a colon needs quotes")
     elif base in _ANY and "" in listed_texts(value):
         always = "no output passes" if assertion["type"] != base else "every output passes"
         origin.at("value").warn(f"one of the texts is empty, and every output contains it: {always}")
@@ -252,6 +261,10 @@ def doubt_assertion(assertion: Mapping[str, Any], origin: Origin) -> None:
         )
     if base in _SHARES and isinstance(threshold, (int, float)) and not 0 <= threshold <= 1:
         origin.at("threshold").warn(f"{assertion['type']} scores from 0 to 1, and the threshold is {threshold:g}")
+
+
+def _has_parts(item: Any) -> bool:
+    return isinstance(item, (dict, list))
 
 
 def doubt_rubric(kind: str, prompt: Any, origin: Origin) -> None:
@@ -305,7 +318,6 @@ def doubt_cell(text: str) -> Iterator[str]:
 
 
 def _mistake(expression: str) -> str:
-    from evalwright.formats.shared.javascript.characters import InvalidPattern
     from evalwright.formats.shared.javascript.patterns import pattern_of
 
     try:

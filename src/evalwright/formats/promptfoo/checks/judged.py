@@ -66,6 +66,9 @@ _CLOSED = "Say whether a submission meets a criterion. Reason first; then the la
 async def llm_rubric(question: AssertionInput) -> Evaluation:
     """A judge says that the output meets the rubric."""
     value = question.value
+    if isinstance(value, (bool, int, float)):
+        shown = as_written(value)
+        raise EvaluatorError(f"{question.kind} needs a value: expected text or a mapping, found {shown}", "bad_value")
     rubric = value if isinstance(value, str) else "" if value is None else compact_json(value)
     names = {"rubric": rubric, "output": parsed_output(question.text)}
     messages = await messages_for(question, names) or [
