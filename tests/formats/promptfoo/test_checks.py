@@ -61,6 +61,7 @@ TEXT = "The Quick brown fox, 42"
         ("<r><a>1</a><a><b/></a></r>", [("is-xml", "r.a"), ("is-xml", "r.a.b"), ("is-xml", "r.a,")], "pass fail fail"),
         ("<r n='1'>t<a/></r>", [("is-xml", "r.@_n, r.#text"), ("is-xml", {"requiredElements": "r"})], "pass error"),
         ("<x:r/>", [("is-xml", None), ("contains-xml", "x:r")], "fail pass"),
+        ("so <why>R&D < 3</why> and <is><b>2</b></is>",
          [("contains-xml", "why, is.b"), ("contains-xml", "b"), ("is-xml", None)], "pass fail fail"),
         ("<a><b>1</b> <c>2</a> <d/>", [("contains-xml", "b,d"), ("contains-xml", "a"), ("contains-xml", "c")],
          "pass fail fail"),
@@ -72,6 +73,8 @@ TEXT = "The Quick brown fox, 42"
         ("<p>one</p><body>two", [("is-html", None)], "fail"),
         ("<tr><td>one</td></tr>", [("is-html", None)], "fail"),
         ("<table><tr><td>one</td></tr></table>", [("is-html", None)], "pass"),
+        ("a\ufeffb c\x1fd\x1fe", [("word-count", 3)], "pass"),
+        ('{"a":1}, b', [("contains-all", [["b"]]), ("contains-any", [{"a": 1}])], "pass fail"),
         ("<p>one</p> and <b>two</b>", [("is-html", None), ("not-is-html", None)], "fail pass"),
         ("<p>one<div>two</div> three", [("is-html", None)], "fail"),
         ("<html><body>one <b>two</b></body></html>", [("is-html", None)], "pass"),
@@ -143,6 +146,7 @@ def test_latency_is_what_a_provider_states_before_what_was_measured(tmp_path):
         ),
         ("I can't pay $1,000 at 3:30 p.m.", "I cannot pay $1,000 at 3:30 p.m.", [0.7778, 0.6435, 0.6818, 1.0]),
         ("", "a", [0.0, 0.0, 0.0, 1.0]),
+        ("...", "…… ...", [0.6667, 0.3679, 0.3333, 1.0]),
     ],
 )
 def test_similarity_of_texts_is_that_of_promptfoo(tmp_path, output, value, scores):

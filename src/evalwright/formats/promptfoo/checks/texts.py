@@ -8,7 +8,8 @@ from typing import Any
 
 from evalwright.errors import EvaluatorError, counted
 from evalwright.formats.promptfoo.evaluator import AssertionInput, expected_or_forbidden
-from evalwright.formats.promptfoo.values import as_javascript, compact_json, number_text
+from evalwright.formats.promptfoo.values import as_javascript, compact_json, template_text
+from evalwright.formats.shared.javascript.characters import CLASSES, InvalidPattern
 from evalwright.model.result import Evaluation
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
 
 _SHOWN = 120
 _FIELD = re.compile(r'"((?:\\["\\]|""|[^"])*+)"\s*(?=,|\Z)|([^",][^,]*)')
+_WORD = re.compile(f"[^{CLASSES['s']}]+")
 _ESCAPED = re.compile(r'\\(["\\])|""')
 
 
@@ -87,7 +89,6 @@ def equals(question: AssertionInput) -> Evaluation:
 
 def regex(question: AssertionInput) -> Evaluation:
     """The pattern, a JavaScript regular expression, is found."""
-    from evalwright.formats.shared.javascript.characters import InvalidPattern
     from evalwright.formats.shared.javascript.patterns import pattern_of
 
     value = question.value
@@ -103,7 +104,7 @@ def regex(question: AssertionInput) -> Evaluation:
 
 def word_count(question: AssertionInput) -> Evaluation:
     """The number of words is the value, or lies within its `min` and `max`."""
-    count, value = len(question.text.split()), question.value
+    count, value = len(_WORD.findall(question.text)), question.value
     bounds = [value.get("min"), value.get("max")] if isinstance(value, dict) else [value, value]
     try:
         low, high = (None if bound is None else _number(bound) for bound in bounds)
@@ -183,11 +184,7 @@ def _needs(question: AssertionInput, what: str) -> EvaluatorError:
 
 
 def _value_text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return number_text(value) if isinstance(value, (int, float)) else compact_json(value)
+    return "null" if value is None else template_text(value)
 
 
 def _contains_all(question: AssertionInput, text: str, values: list[str]) -> Evaluation:
