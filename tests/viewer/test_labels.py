@@ -19,6 +19,7 @@ from evalwright.model.plan import Plugin
 from evalwright.run.calibration import calibrate_run
 from evalwright.run.options import RunOptions
 from evalwright.run.start import run_suite
+from run.suites import suite
 from viewer.reading import page, seen
 from viewer.runs import made_run, site, site_of
 
@@ -91,6 +92,21 @@ def test_labels_are_stored_one_by_one_and_calibrate_reads_them(labelled):
     )
     [evaluator] = calibrate_run(run, run / "labels.csv").evaluators
     assert (evaluator.labels, evaluator.notes[-1]) == (2, "1 answer labelled unsure, left out")
+
+
+def test_blanks_around_an_id_are_part_of_it_or_a_slip_of_the_labeller(tmp_path):
+    two = suite(tmp_path, ["done", "done"])
+    two.cases[0].id = " a b "
+    run = run_suite(two).run_dir
+    evaluator = two.evaluators[0].name
+    with site(run.parent, TOKEN, labeller="ann") as client:
+        client.cookies.set("evalwright_7766", TOKEN)
+        text = page(client, f"/runs/{run.name}/label?evaluator={evaluator}&order=suite")
+        answered(client, run, text, "pass")
+    with (run / "labels.csv").open("a") as file:
+        file.write(f" c1 ,main,0,1,{evaluator},pass,,,ann,,2026-11-30T12:00:00Z\n")
+    [calibrated] = calibrate_run(run, run / "labels.csv").evaluators
+    assert calibrated.labels == 2
 
 
 def test_labels_say_how_their_answer_was_chosen(labelled):

@@ -60,6 +60,7 @@ class LabelRow:
 
     line: int
     case_id: str
+    """With the blanks around it, which may be part of the id or a slip of the labeller."""
     evaluator: str
     variant: str | None = None
     trial: int | None = None
@@ -207,12 +208,15 @@ def _misspelt(fields: Mapping[str, Any], reported: set[str]) -> Iterator[tuple[s
 
 
 def _known_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The known fields under their canonical names; empty cells are left out."""
+    """The known fields under their canonical names; empty cells are left out.
+
+    Ids keep the blanks at their ends, as the ids of cases may have some; those of other values mean nothing.
+    """
     known_fields: dict[str, Any] = {}
     for name, value in fields.items():
-        value = value.strip() if isinstance(value, str) else value
-        if (known := _canonical(name)) is not None and value not in (None, ""):
-            known_fields.setdefault(known, value)
+        text = value.strip() if isinstance(value, str) else value
+        if (known := _canonical(name)) is not None and text not in (None, ""):
+            known_fields.setdefault(known, value if known == "case_id" else text)
     return known_fields
 
 

@@ -85,7 +85,12 @@ def cells_by_case(answers: JudgedAnswers) -> dict[str, list[CellKey]]:
 
 def matching_cells(row: LabelRow, cells: dict[str, list[CellKey]]) -> list[CellKey]:
     """The cells that a row may be about."""
-    return [key for key in cells.get(row.case_id, []) if row.variant in (None, key[1]) and row.trial in (None, key[2])]
+    return [key for key in _cells_of(row, cells) if row.variant in (None, key[1]) and row.trial in (None, key[2])]
+
+
+def _cells_of(row: LabelRow, cells: dict[str, list[CellKey]]) -> list[CellKey]:
+    """The cells of the case that a row names."""
+    return cells.get(row.case_id) or cells.get(row.case_id.strip(), [])
 
 
 def _unknown_names(row: LabelRow, where: _LabelPlaces, guess: bool) -> Iterator[tuple[str, str]]:
@@ -93,7 +98,7 @@ def _unknown_names(row: LabelRow, where: _LabelPlaces, guess: bool) -> Iterator[
     if row.evaluator not in where.evaluators:
         near, known = did_you_mean(row.evaluator, where.evaluators), ", ".join(where.evaluators)
         yield "evaluator", f"the run has no evaluator {row.evaluator!r}{near} (there are: {known})"
-    answers = where.cells.get(row.case_id, [])
+    answers = _cells_of(row, where.cells)
     if not answers:
         near = did_you_mean(row.case_id, where.cells) if guess and len(where.cells) <= _MOST_IDS_COMPARED else ""
         yield "case_id", f"the run has no answer to a case {row.case_id!r}{near}"
