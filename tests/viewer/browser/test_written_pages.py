@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 from evalwright.cli.bundling import write_pages
@@ -126,6 +128,38 @@ def test_rows_of_a_search_in_a_bundle_are_those_of_its_pages(visit, tmp_path):
     after = row.inner_text()
     assert after.partition(" and 2 more")[0].split() == before.partition(" and 2 more")[0].split()
     assert "word…" in after
+
+
+def test_a_search_in_a_bundle_goes_with_the_typing(visit, runs, tmp_path):
+    from playwright.sync_api import expect
+
+    write_pages([runs[0]], tmp_path / "pages", "all", None, 100)
+    page = visit("/")
+    page.goto((tmp_path / "pages" / "runs" / runs[0].name / "index.html").as_uri())
+    page.get_by_role("searchbox", name="Search cells").press_sequentially("attack")
+    expect(page.get_by_role("status")).to_have_text("1 of 7 cells")
+
+
+def test_a_filter_in_a_bundle_writes_numbers_as_its_pages_do(visit, runs, tmp_path):
+    from playwright.sync_api import expect
+
+    run = tmp_path / "run"
+    shutil.copytree(runs[0], run)
+    traces = [json.loads(line) for line in (run / "traces.jsonl").read_text().splitlines()]
+    measures = [(12, 0.0005), (999, 0.00004), (3214, 1234.5), (45_000, 0.0), (725_000, 0.25), (59_960, 2e-13)]
+    for trace, (latency, cost) in zip(traces, measures, strict=False):
+        trace["latency_ms"], trace["metrics"] = latency, {"latency_ms": latency, "cost_usd": cost}
+    (run / "traces.jsonl").write_text("".join(f"{json.dumps(trace)}\n" for trace in traces))
+    write_pages([run], tmp_path / "pages", "all", None, 100)
+    page = visit("/")
+    page.goto(next((tmp_path / "pages" / "runs").glob("*/index.html")).as_uri())
+    cells = page.get_by_role("table", name="Cells").locator("td[data-label=Latency], td[data-label=Cost]")
+    before = cells.all_inner_texts()
+    assert {"12 min 05 s", "$1,234.50", "$0.00050"} <= {*before}
+    page.get_by_role("checkbox", name="Skip").check()
+    expect(cells).to_have_count(0)
+    page.get_by_role("checkbox", name="Skip").uncheck()
+    expect(cells).to_have_text(before)
 
 
 def test_attacks_stay_text_also_from_files(visit, runs, tmp_path):

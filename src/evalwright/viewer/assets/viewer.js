@@ -352,9 +352,10 @@
   });
   document.addEventListener("input", (event) => {
     const target = /** @type {HTMLInputElement} */ (event.target), form = target.closest("form[data-filters]");
-    if (!form || target.type !== "search") return;
+    const still = target.closest("form[data-static-filters]"); // its address is set once the search is entered
+    if (!form && !(still && cells) || target.type !== "search") return;
     clearTimeout(waiting);
-    waiting = setTimeout(() => show(filtered(form), true), 250);
+    waiting = setTimeout(() => form ? show(filtered(form), true) : narrowed(still), 250);
   });
   document.addEventListener("submit", (event) => {
     const target = /** @type {HTMLFormElement} */ (event.target), form = target.closest("form[data-filters]");
@@ -388,9 +389,21 @@
     narrowed(form);
     return true;
   }
-  // As `short_name` and `few` of the server.
+  // As `short_name`, `few`, `duration` and `money` of the server.
   const short = (name) => name.length > 120 ? `${name.slice(0, 59)}…${name.slice(-60)}` : name;
   const few = (names) => names.slice(0, 5).map(short).join(", ") + (names.length > 5 ? ` and ${names.length - 5} more` : "");
+  const duration = (ms) => {
+    const seconds = ms / 1000, whole = Math.round(seconds);
+    if (ms < 999.5) return `${ms.toFixed()} ms`;
+    if (seconds < 59.95) return `${seconds.toFixed(seconds < 10 ? 2 : 1)} s`;
+    return `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, "0")} s`;
+  };
+  const money = (dollars) => {
+    if (dollars >= 1 || dollars < 5e-13) return `$${Math.max(0, dollars).toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`;
+    let digits = 4;
+    while (digits < 12 && +dollars.toFixed(digits) < 10 ** (1 - digits)) digits++;
+    return `$${dollars.toFixed(digits)}`;
+  };
   function narrowed(form) {
     const data = new FormData(form), statuses = data.getAll("status"), sort = data.get("sort");
     const words = String(data.get("q") || "").toLowerCase().split(/\s+/).filter(Boolean);
@@ -421,7 +434,7 @@
       link.href = form.dataset.cells.replace("KEY", cell[0]);
       put("Variant", short(cell[2])); put("Trial", cell[3] + 1); put("Answer", cell[6]);
       for (const label of ["Failed", "Below 1"]) put(label, few(cell[5].split("\n")));
-      put("Latency", cell[7] == null ? "" : `${Math.round(cell[7])} ms`); put("Cost", cell[8] == null ? "" : `$${+cell[8].toPrecision(3)}`);
+      put("Latency", cell[7] == null ? "" : duration(cell[7])); put("Cost", cell[8] == null ? "" : money(cell[8]));
       put("Score", cell[9] == null ? "" : +cell[9].toPrecision(3));
       return row;
     }));
