@@ -14,12 +14,13 @@ from evalwright.errors import EvaluatorError, Problem, in_seconds
 from evalwright.evaluators.code.payload import judge_payload, workspace_of
 from evalwright.evaluators.combined.banded import banded
 from evalwright.evaluators.judges.replies import BadReply, keys_once
+from evalwright.evaluators.passed_variables import passed_variables
 from evalwright.files.temporary import temporary_folder
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.processes import OUTPUT_LIMIT, FinishedCommand, run_command
-from evalwright.session import environment, session_path
+from evalwright.session import session_path
 
 __all__ = ["CodeJudge", "Reply", "asserted", "call_program", "printed", "script_of"]
 
@@ -129,7 +130,7 @@ async def _run(
 ) -> FinishedCommand:
     stdin = json.dumps(document, ensure_ascii=False).encode(errors="replace")
     with temporary_folder() as home:
-        environment = {**_allowed_variables(env), "HOME": str(home), **extra}
+        environment = {**passed_variables(env, _ALWAYS), "HOME": str(home), **extra}
         try:
             folder = session_path(cwd)
             return await run_command(command, env=environment, cwd=folder, stdin=stdin, output_limit=OUTPUT_LIMIT)
@@ -158,13 +159,6 @@ def _stream_ends(finished: FinishedCommand) -> str:
     """The end of both streams: libraries report their errors on either."""
     last = [stream.last.decode(errors="replace")[-_LAST:].strip() for stream in (finished.stderr, finished.stdout)]
     return "; ".join(filter(None, [last[0], last[1] and f"standard output: {last[1]}"]))
-
-
-def _allowed_variables(names: Collection[str]) -> dict[str, str]:
-    variables = environment()
-    if missing := [name for name in names if name not in variables]:
-        raise EvaluatorError(f"'env' names variables that are not set: {', '.join(missing)}", "env_missing")
-    return {name: variables[name] for name in (*_ALWAYS, *names) if name in variables}
 
 
 def _read(text: str, lenient: bool) -> Reply:

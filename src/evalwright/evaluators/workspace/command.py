@@ -13,13 +13,14 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 
 from evalwright.errors import EvaluatorError, Problem, in_seconds
+from evalwright.evaluators.passed_variables import passed_variables
 from evalwright.files.temporary import TemporaryFolder
 from evalwright.model.artifact import Artifact
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.processes import FinishedCommand, run_command
-from evalwright.session import environment, session_path
+from evalwright.session import session_path
 
 __all__ = ["CommandCheck"]
 
@@ -62,7 +63,7 @@ class CommandCheck(msgspec.Struct, frozen=True):
             try:
                 async with asyncio.timeout(self.timeout_seconds):
                     finished = await run_command(
-                        self.cmd, env=self._environment_of(detail), cwd=str(folder), output_limit=_SHOWN
+                        self.cmd, env=passed_variables(self.env, _ALWAYS, detail), cwd=str(folder), output_limit=_SHOWN
                     )
             except TimeoutError:
                 message = f"{self.cmd[0]!r} did not end within {in_seconds(self.timeout_seconds)}"
@@ -70,12 +71,6 @@ class CommandCheck(msgspec.Struct, frozen=True):
             except OSError as error:
                 raise self._not_started(error, detail) from None
         return self._evaluation(finished, detail)
-
-    def _environment_of(self, detail: dict[str, Any]) -> dict[str, str]:
-        variables = environment()
-        if missing := [name for name in self.env if name not in variables]:
-            raise EvaluatorError(f"'env' names variables that are not set: {', '.join(missing)}", "env_missing", detail)
-        return {name: variables[name] for name in (*_ALWAYS, *self.env) if name in variables}
 
     @asynccontextmanager
     async def _folder(self, artifact: Artifact | None, detail: dict[str, Any]) -> AsyncIterator[Path]:
