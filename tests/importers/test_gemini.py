@@ -56,6 +56,19 @@ def test_a_document_of_gemini_counts_the_tokens_of_each_model(tmp_path):
     assert case["id"] == "g"
 
 
+@pytest.mark.parametrize(("total", "counts"), [(507, (450, 57, 10)), (497, (450, 47, None))], ids=["thoughts", "none"])
+def test_what_a_stream_counts_only_in_its_total_are_thoughts(tmp_path, total, counts):
+    stats = {"total_tokens": total, "input_tokens": 450, "output_tokens": 47}
+    lines = [
+        {"type": "init", "session_id": "g"},
+        {"type": "message", "role": "assistant", "content": "Done."},
+        {"type": "result", "status": "success", "stats": stats},
+    ]
+    _, (case,) = imported(tmp_path, "gemini", written(tmp_path / "g.jsonl", lines))
+    metrics = case["embedded_trace"]["metrics"]
+    assert tuple(metrics[f"token_{part}"] for part in ("input", "output", "thinking")) == counts
+
+
 def test_what_a_session_of_gemini_counted_before_it_went_on_is_added(tmp_path):
     def part(status):
         stats = {"input_tokens": 4, "output_tokens": 2, "duration_ms": 9}

@@ -133,3 +133,11 @@ def test_sessions_of_subagents_are_part_of_the_one_that_started_them(tmp_path: P
         ["Look", "Seen."],
     )
     assert trace["metrics"]["token_input"] == 204
+
+
+def test_the_context_that_the_tool_writes_is_no_request_of_the_user(tmp_path):
+    context = user("u0", 0, "<session_context>\nMy operating system is linux\n</session_context>")
+    lines = [ABOUT, context, user("u1", 1, "Fix it"), says("g1", 2, "Done.")]
+    _, (case,) = imported(tmp_path, "gemini", written(tmp_path / "s.jsonl", lines))
+    assert case["input"] == {"user_message": "Fix it"}
+    assert [role for role, _, _ in spoken(case["embedded_trace"])] == ["user", "user", "assistant"]

@@ -162,7 +162,8 @@ class _Session:
         sent, written, cached = (
             token_count(stats.get(key), self._notes) for key in ("input_tokens", "output_tokens", "cached")
         )
-        tokens = Tokens(sent, written, cache_read=cached)
+        thinking = self._thoughts(stats, sent, written)
+        tokens = Tokens(sent, written if written is None else written + (thinking or 0), thinking, cached)
         models = stats.get("models")
         if tokens != Tokens() or not isinstance(models, dict):
             return tokens
@@ -171,6 +172,14 @@ class _Session:
                 self._talk.models.add(name)
                 tokens += tokens_of_model(counts, "prompt", "candidates", self._notes)
         return tokens
+
+    def _thoughts(self, stats: dict[str, Any], sent: int | None, written: int | None) -> int | None:
+        """The tokens of thoughts in a stream, which has no count of them: what the total has beside input and output,
+        as `output_tokens` leaves them out."""
+        total = token_count(stats.get("total_tokens"), self._notes)
+        if total is None or sent is None or written is None:
+            return None
+        return total - sent - written if total > sent + written else None
 
     def finished(self) -> Transcript:
         self._flush()

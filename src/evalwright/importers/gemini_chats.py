@@ -23,6 +23,8 @@ from evalwright.model.trace import TraceError
 __all__ = ["GeminiChat", "is_chat", "tokens_of_model"]
 
 _SUFFIXES = (".json", ".jsonl")
+_CONTEXT = "<session_context>"
+"""The beginning of a message that the tool wrote in the user's name."""
 _FAILED = ("error", "cancelled")
 
 
@@ -77,7 +79,7 @@ class GeminiChat:
         match message.get("type"):
             case "user":
                 if text:  # else results, which are beside their calls
-                    self.talk.user(text)
+                    self.talk.user(text, asks=not text.startswith(_CONTEXT))
             case "gemini":
                 self.talk.error = None
                 self._turn(message, text, at)
