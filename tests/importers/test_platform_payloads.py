@@ -66,6 +66,29 @@ def test_a_run_of_langgraph_has_the_texts_calls_and_results_of_its_messages(tmp_
     assert [(result["name"], result["content"]) for result in trace["tool_results"]] == [("track", "Bonn")]
 
 
+@pytest.mark.parametrize("form", [constructor, fields])
+@pytest.mark.parametrize("whole", [True, False], ids=["whole state", "new messages"])
+def test_a_run_of_langgraph_alone_has_the_conversation_of_its_state(tmp_path, form, whole):
+    def message(kind: str, **more: object) -> dict[str, object]:
+        return form(kind, **more)
+
+    human = message("human", content=ASKED)
+    used = {"input_tokens": 10, "output_tokens": 4, "output_token_details": {"reasoning": 1}}
+    new = [
+        message("ai", content="", tool_calls=[CALL], usage_metadata=used),
+        message("tool", content="Bonn", name="track", tool_call_id="c1", status="error"),
+        message("ai", content="In Bonn", usage_metadata=used),
+    ]
+    state = {"messages": [human, *new] if whole else new}
+    run = langsmith("graph", "chain", None, 0, 9, inputs={"messages": [human]}, outputs=state)
+    _, [case] = imported(tmp_path, "langsmith", written(tmp_path / "runs.jsonl", [run]))
+    trace = case["embedded_trace"]
+    assert spoken(trace) == [("user", ASKED, None), *CALLED[1:]]
+    metrics = trace["metrics"]
+    assert (metrics["token_input"], metrics["token_output"], metrics["token_thinking"]) == (20, 8, 2)
+    assert metrics["custom"] == {"failed_tool_results": 1}
+
+
 ITEMS = [
     {"type": "message", "role": "user", "content": [{"type": "input_text", "text": ASKED}]},
     {"type": "function_call", "call_id": "c1", "name": "track", "arguments": '{"order": 7}'},

@@ -4,7 +4,7 @@ of its APIs), Anthropic and Gemini."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 
@@ -71,7 +71,7 @@ def chat_message(message: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"role": role, "content": message.get("content"), **({"tool_calls": calls} if calls else {}), **kept}
 
 
-def is_message_list(value: Any) -> bool:
+def is_message_list(value: Any) -> TypeGuard[list[Any]]:
     """Whether a value is a list of messages, as far as its first item shows."""
     first = value[0] if isinstance(value, list) and value else None
     message = chat_message(first) if isinstance(first, dict) and "messages" not in first else None

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
 
+from evalwright.files.plain import mapping_or_empty
+from evalwright.importers.call_payloads import is_message_list
 from evalwright.importers.openai_messages import read_conversation
 from evalwright.importers.platform_scores import scores_by_name
 from evalwright.importers.recording import UNKNOWN_TIME, RecordedConversation
@@ -17,7 +19,7 @@ from evalwright.importers.span_conventions import (
     tool_of,
     usage_of,
 )
-from evalwright.importers.span_messages import content_of, json_content, text_content
+from evalwright.importers.span_messages import content_of, json_content, plain_messages, text_content
 from evalwright.importers.span_tree import HIDDEN, SpanTree
 from evalwright.importers.span_turns import joined_turns, with_answered_calls, with_thinking
 from evalwright.importers.wire_spans import WireSpan
@@ -60,7 +62,7 @@ def trace_of_spans(records: Sequence[WireSpan], file: str) -> tuple[Trace, dict[
         messages=talk.messages,
         tool_calls=calls,
         tool_results=recording.results(talk, calls),
-        metrics=recording.metrics(),
+        metrics=recording.metrics(talk),
         error=recording.error(output_of.final_answer),
         extra={"source": "import", "trace_id": tree.top.trace_id, "imported_from": {"file": file}},
         spans=[recording.span(span) for span in tree.ordered],
@@ -110,12 +112,16 @@ class _Recording:
         return next(map(_error_of, failed), None)
 
     def conversation(self) -> RecordedConversation:
-        """The conversation of the model call that ended last, or of the agent if there are no model calls."""
+        """The conversation of the model call that ended last, or of the agent if there are no model calls; else the one
+        that an application has in its state."""
         for span in [*reversed(self._tree.models), *self._tree.speakers()]:
             messages = joined_turns([*self._tree.input_messages(span), *self._tree.output_messages(span)])
             if messages:
                 replies = map(joined_turns, map(self._tree.output_messages, self._tree.models))
                 messages = with_answered_calls(with_thinking(messages, chain.from_iterable(replies)))
+                return read_conversation(messages, f"span {span.span_id}, messages", self._warn)
+        for span in self._tree.speakers():
+            if messages := _messages_in_state(span):
                 return read_conversation(messages, f"span {span.span_id}, messages", self._warn)
         return RecordedConversation()
 
@@ -202,12 +208,16 @@ class _Recording:
                 results.append(ToolResult(call.name, result, call.id))
         return sorted([*results, *messages], key=lambda result: places.get(result.tool_call_id or "", len(places)))
 
-    def metrics(self) -> Metrics:
+    def metrics(self, talk: RecordedConversation) -> Metrics:
         """The sums over the innermost spans with a number: spans around them often repeat the sum, and sometimes only
-        they have the cost."""
+        they have the cost. Without any, what the messages say that they used."""
         usages = {span.span_id: usage for span in self._tree.ordered if (usage := usage_of(span.attributes))}
         sums = [self._sum({id: usage[part] for id, usage in usages.items()}) for part in range(len(SpanUsage()))]
-        failed = sum(span.status == "error" for span in self._tree.of_kind("tool"))
+        tools = self._tree.of_kind("tool")
+        failed = sum(span.status == "error" for span in tools) if tools else talk.failed_results
+        if not usages:
+            used = talk.tokens
+            sums = [used.input, used.output, used.thinking, used.cost, used.cache_read, used.cache_write]
         read_in, written_out, thinking, cost, read, written = sums
         found = {"cache_read_tokens": read, "cache_write_tokens": written, "failed_tool_results": failed or None}
         custom = {name: number for name, number in found.items() if number is not None}
@@ -254,6 +264,17 @@ class _Recording:
             {key: value for key, value in wire_span.attributes.items() if not key.startswith(_SAID)},
             [SpanEvent(event.name, _at(event.at), event.attributes) for event in wire_span.events],
         )
+
+
+def _messages_in_state(span: WireSpan) -> list[Any]:
+    """The messages in the state that an application returned, as LangGraph does; before them those that it was given,
+    unless the state contains the user's."""
+    given, state = (
+        messages if is_message_list(messages := mapping_or_empty(shown(span)).get("messages")) else []
+        for shown in (shown_input, shown_output)
+    )
+    has_request = any(message["role"] == "user" for message in plain_messages(state, "assistant"))
+    return [*given, *state] if state and not has_request else state
 
 
 def _error_of(span: WireSpan) -> TraceError:
