@@ -34,6 +34,22 @@ def test_the_output_of_a_response_is_an_expression_or_a_function(tmp_path, code,
         assert run(tmp_path, {**ECHO, "providers": [provider], "tests": [{"vars": {"q": "x"}}]}).outputs == [output]
 
 
+@pytest.mark.parametrize(
+    ("body", "code", "seen"),
+    [
+        ({"a": "b", "error": None}, "json", {"a": "b", "error": None}),
+        ({"error": "down"}, "json", {"error": "down"}),
+        ({"a": "b", "error": "down"}, "({text: json.a, error: json.none})", {"text": "b"}),
+        ({"a": "b", "error": "down"}, "({error: json.error})", "down"),
+    ],
+)
+def test_code_reports_errors_and_data_of_that_name_do_not(tmp_path, body, code, seen):
+    with service(lambda *_: json.dumps(body).encode()) as (address, _):
+        provider = {"id": address, "config": {"transformResponse": code}}
+        [trace] = run(tmp_path, {**ECHO, "providers": [provider], "tests": [{"vars": {"q": "x"}}]}).traces.values()
+    assert seen == (trace.extra["promptfoo"]["output"] if trace.error is None else trace.error.message)
+
+
 JSON = {"Content-Type": "application/json"}
 
 

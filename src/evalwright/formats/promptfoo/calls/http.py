@@ -141,7 +141,8 @@ class HttpProvider(Caller):
             raise TargetError(
                 f"transformResponse: {error}; the response: {shortened(text)}", "transform_error"
             ) from None
-        if isinstance(reply, dict) and ("output" in reply or "error" in reply):
+        # a body that names an error among its data is an output; one that the code has made reports an error
+        if isinstance(reply, dict) and ("output" in reply or (reply.get("error") and reply != whole)):
             from evalwright.formats.promptfoo.calls.replies import reply_in
 
             return reply_in(reply)
