@@ -84,6 +84,16 @@ def test_bodies_of_requests_are_those_of_promptfoo(tmp_path, config, body):
     assert kind == config.get("headers", {"Content-Type": FORM})["Content-Type"]
 
 
+def test_a_mapping_is_not_sent_as_anything_but_json(tmp_path):
+    with service() as (address, requests):
+        web = {"method": "POST", "headers": {"content-type": FORM}, "body": {"p": "{{prompt}}"}}
+        config = {**ECHO, "providers": [{"id": address, "config": web}], "tests": [{"vars": {"q": "x"}}]}
+        [trace] = run(tmp_path, config).traces.values()
+    assert (trace.error.message, requests) == (
+        f"a body of type {FORM} is a text: expected one, found a mapping or a list", [],
+    )  # fmt: skip
+
+
 def test_headers_may_have_the_letters_of_latin_1(tmp_path):
     headers = []
     with service(headers=headers) as (address, _):

@@ -78,8 +78,11 @@ class HttpProvider(Caller):
         if body is not None and method != "GET":  # as in promptfoo, whose GET requests have no body
             structured = isinstance(body, (dict, list))
             content = (compact_json(body) if structured else template_text(body)).encode()
-            if not any(name.lower() == "content-type" for name in headers):
+            kind = next((value for name, value in headers.items() if name.lower() == "content-type"), None)
+            if kind is None:
                 headers["Content-Type"] = _JSON if structured else _FORM
+            elif structured and "json" not in kind.lower():
+                raise TargetError(f"a body of type {kind} is a text: expected one, found a mapping or a list")
         query = {name: render(template_text(value), names) for name, value in config.get("queryParams", {}).items()}
         url = httpx.URL(_LINE_ENDS.sub("", render(self._url, names)))
         url = url.copy_merge_params(query) if query else url  # httpx encodes the whole query again
