@@ -18,6 +18,7 @@ from jinja2.sandbox import SandboxedEnvironment
 from jinja2.utils import Namespace
 
 from evalwright.formats.promptfoo.faults import TemplateError
+from evalwright.formats.promptfoo.javascript_members import OF_LISTS, OF_NUMBERS, OF_TEXTS
 from evalwright.formats.promptfoo.javascript_operators import (
     ARITHMETIC,
     number_of,
@@ -35,27 +36,6 @@ _VERBATIM = re.compile(r"(\{%-?\s*)(end)?verbatim(\s*-?%\})")
 _TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 _KEPT = 512
 """Compiled templates that are kept: a run has a few, unless each case has its own."""
-_MEMBERS_OF_TEXT: dict[str, Callable[[str], Any]] = {
-    "toUpperCase": lambda text: text.upper,
-    "toLowerCase": lambda text: text.lower,
-    "trim": lambda text: text.strip,
-    "includes": lambda text: lambda part: template_text(part) in text,
-    "startsWith": lambda text: text.startswith,
-    "endsWith": lambda text: text.endswith,
-    "indexOf": lambda text: text.find,
-    "split": lambda text: lambda sign: List(list(text) if sign == "" else text.split(sign)),
-    "slice": lambda text: lambda start=0, end=None: text[int(start) : None if end is None else int(end)],
-    "substring": lambda text: lambda start=0, end=None: text[max(0, start) : None if end is None else max(0, end)],
-    "replace": lambda text: lambda old, new: text.replace(old, new, 1),
-    "repeat": lambda text: lambda times: text * times,
-}
-_MEMBERS_OF_LIST: dict[str, Callable[[list[Any]], Any]] = {
-    "slice": lambda items: lambda start=0, end=None: List(items[int(start) : None if end is None else int(end)]),
-    "join": lambda items: lambda sign=",": sign.join(map(template_text, items)),
-    "includes": lambda items: lambda item: item in items,
-    "indexOf": lambda items: lambda item: items.index(item) if item in items else -1,
-    "concat": lambda items: lambda other: List([*items, *other]),
-}
 
 
 def rendered(text: str, names: Mapping[str, Any], filters: Mapping[str, Callable[..., Any]]) -> str:
@@ -124,7 +104,7 @@ class _Engine(SandboxedEnvironment):
         elif isinstance(obj, (str, list, tuple)):
             if argument == "length":
                 return FILTERS["length"](obj)
-            members: Any = _MEMBERS_OF_TEXT if isinstance(obj, str) else _MEMBERS_OF_LIST
+            members: Any = OF_TEXTS if isinstance(obj, str) else OF_LISTS
             if argument in members:
                 return members[argument](obj)
             if isinstance(argument, slice):
@@ -132,8 +112,8 @@ class _Engine(SandboxedEnvironment):
             position = int(argument) if str(argument).isdigit() else -1
             if 0 <= position < len(obj):
                 return obj[position]
-        elif argument == "toFixed" and isinstance(obj, (int, float)):
-            return lambda digits=0: f"{obj:.{int(digits)}f}"
+        elif isinstance(obj, (int, float)) and argument in OF_NUMBERS:
+            return OF_NUMBERS[argument](obj)
         return self.undefined(obj=None, name=str(argument))
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
