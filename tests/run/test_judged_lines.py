@@ -7,6 +7,7 @@ import tempfile
 import tracemalloc
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,6 +32,9 @@ from run.project import agents
 from run.suites import suite
 
 FILES = ("results.jsonl", "verdicts.jsonl")
+SAYS = EvaluatorSpec("says", "contains_text", {"all_of": ["a"]})
+CALLED = EvaluatorSpec("called", "tool_called", {"tool_name": "search"})
+QUICK = EvaluatorSpec("quick", "latency", {"threshold": 1})
 
 
 def without_times(text: bytes) -> bytes:
@@ -101,12 +105,46 @@ class _Nowhere:
         pass
 
 
+def lines_of(*checks: EvaluatorSpec, owns_process: bool = True) -> JudgedLines | None:
+    clock, plan = Clock(), a_plan(evaluators=[*checks])
+    return lines_by(Judge(plan, Watchdog(owns_process), clock), clock, _Nowhere(), Tally.of(plan))
+
+
 def judged_lines() -> JudgedLines:
-    clock = Clock()
-    plan = a_plan(evaluators=[EvaluatorSpec("says", "contains_text", {"all_of": ["a"]})])
-    lines = lines_by(Judge(plan, Watchdog(), clock), clock, _Nowhere(), Tally.of(plan))
+    lines = lines_of(SAYS)
     assert lines is not None
     return lines
+
+
+@pytest.mark.parametrize(
+    ("checks", "judges"),
+    [
+        ([SAYS, CALLED, QUICK], True),
+        ([SAYS, EvaluatorSpec("regex", "regex", {"pattern": "(a+)+$"})], False),
+        ([EvaluatorSpec("path", "contains_text", {"all_of": ["a"], "field": "$..text"})], False),
+        ([EvaluatorSpec("arguments", "tool_called", {"tool_name": "search", "args_match": {"q": "a"}})], False),
+    ],
+    ids=["brief ones", "a pattern", "a path", "arguments"],
+)
+def test_where_nothing_can_be_interrupted_only_checks_that_are_brief_judge_line_by_line(
+    checks: list[EvaluatorSpec], judges: bool
+) -> None:
+    assert (lines_of(*checks, owns_process=False) is not None) == judges
+
+
+class _Struck:
+    """A case at which the user presses Ctrl-C."""
+
+    @property
+    def expected(self) -> None:
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_is_no_error_of_the_check_that_it_hits() -> None:
+    lines = lines_of(EvaluatorSpec("says", "contains_text"), owns_process=False)
+    assert lines is not None
+    with pytest.raises(KeyboardInterrupt):
+        lines.judge(_Struck(), a_trace())  # type: ignore[arg-type]
 
 
 def test_what_waits_to_be_counted_does_not_grow_with_the_run() -> None:

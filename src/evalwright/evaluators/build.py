@@ -236,9 +236,9 @@ def _traits(kind: Any, evaluator: Any) -> Traits:
 
 
 def _blocks(kind: Any, evaluator: Any) -> bool | None:
-    """Whether code of users, or of another package, is called; None for ours."""
+    """Whether code of users, or of another package, is called; for ours, see `Traits`."""
     if is_built_in(type(evaluator)) and not getattr(kind, "imports_code", False):
-        return None
+        return False if getattr(evaluator, "is_brief", False) else None
     blocks: bool = getattr(evaluator, "blocks", not inspect.iscoroutinefunction(getattr(evaluator, "evaluate", None)))
     return blocks
 

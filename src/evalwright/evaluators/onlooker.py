@@ -33,6 +33,12 @@ class Onlooker(msgspec.Struct, frozen=True, dict=True):
         """Those of the `TRACE_PARTS` of a trace that it looks at: re-evaluation does not decode the others."""
         return TRACE_PARTS
 
+    @property
+    def is_brief(self) -> bool:
+        """Whether `look` never takes longer than to go through what it reads, so that nothing has to interrupt it: not
+        with a pattern, path or schema of the user's, some of which take years."""
+        return False
+
     def look(self, case: Case, trace: Trace) -> Evaluation:
         """Raises EvaluatorError (or anything) if no verdict is possible."""
         return self._look(case, trace)

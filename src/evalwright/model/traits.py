@@ -37,7 +37,8 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     imports_code: bool = False
     """Building it runs the user's code, so it is not built for suites that are only read."""
     blocks: bool | None = None
-    """Whether `evaluate` may take any time before it returns; None for ours, which soon return."""
+    """Whether `evaluate` may take any time before it returns; None for ours that soon return unless a pattern or a path
+    of the user's takes long."""
     bind_members: Callable[[Callable[[EvaluatorSpec, Any], Callable[..., Any]]], None] | None = None
     """Of an evaluator made of others: takes what decides how each of them is called, given its specification and the
     evaluator as built. They may be slow or never return, like any evaluator."""

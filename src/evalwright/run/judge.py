@@ -149,9 +149,10 @@ class Judge:
 
     @property
     def lookers(self) -> list[tuple[EvaluatorSpec, Look]] | None:
-        """The evaluators, if all of them are onlookers and nothing but their results decides about a cell."""
+        """The evaluators, if all are onlookers that need no thread, and nothing but their results decides about a
+        cell."""
         others = self._only is not None or self._by_case or self._spoiling is not None or self._comparisons
-        if others or not self.watchdog.watches or not self._by_common_rule:
+        if others or self._thread is not None or not self._by_common_rule:
             return None
         if any(check.look is None for check in self._built):
             return None

@@ -233,7 +233,7 @@ class JudgedLines:
             self._watchdog.until = None
             if time.monotonic() - start < _SHORT:
                 rows = checks
-        except Interrupted:
+        except (Interrupted, KeyboardInterrupt):  # Ctrl-C in a process that is not ours
             raise
         except BaseException:  # an error of a check, or a value that JSON cannot express: `Judge` reports it
             self._watchdog.until = None

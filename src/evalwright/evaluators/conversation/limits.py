@@ -27,6 +27,7 @@ class LatencyWithin(Onlooker, frozen=True):
     """The latency is at most `max_ms` milliseconds. It fails if it was not measured."""
 
     max_ms: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    is_brief = True
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         limit = expected_of(case).max_latency_ms if self.max_ms is None else self.max_ms
@@ -40,6 +41,7 @@ class CostWithin(Onlooker, frozen=True):
     """The cost is at most `max_usd` US dollars. It fails if it was not measured."""
 
     max_usd: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    is_brief = True
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         limit = expected_of(case).max_cost_usd if self.max_usd is None else self.max_usd

@@ -37,6 +37,7 @@ class Contains(Onlooker, frozen=True):
     """The final response contains every phrase, ignoring case."""
 
     phrases: list[str] | None = None
+    is_brief = True
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         phrases = expected_of(case).contains if self.phrases is None else self.phrases
@@ -62,6 +63,7 @@ class NotContains(Onlooker, frozen=True):
     """There is a final response, and it contains none of the phrases, ignoring case."""
 
     phrases: list[str] | None = None
+    is_brief = True
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         phrases = expected_of(case).not_contains if self.phrases is None else self.phrases

@@ -38,6 +38,7 @@ class MaxToolCalls(Onlooker, frozen=True):
     """There are at most `limit` tool calls; repeated ones count."""
 
     limit: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    is_brief = True
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         limit = expected_of(case).max_tool_calls if self.limit is None else self.limit
@@ -57,6 +58,7 @@ class RequiredTools(Onlooker, frozen=True):
     """Each of these tools was called."""
 
     names: list[str] | None = None
+    is_brief = True
 
     @staticmethod
     def config_doubts(config: Mapping[str, Any]) -> list[Problem]:
@@ -90,6 +92,7 @@ class ForbiddenTools(Onlooker, frozen=True):
     """None of these tools was called."""
 
     names: list[str] | None = None
+    is_brief = True
 
     @staticmethod
     def config_doubts(config: Mapping[str, Any]) -> list[Problem]:

@@ -142,6 +142,7 @@ class Latency(Onlooker, frozen=True):
     threshold: Annotated[float, msgspec.Meta(ge=0)]
 
     uses_case = False
+    is_brief = True
     reads: ClassVar[frozenset[str]] = frozenset({"extra"})
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
@@ -154,6 +155,7 @@ class Cost(Onlooker, frozen=True):
     budget: Annotated[float, msgspec.Meta(ge=0)]
 
     uses_case = False
+    is_brief = True
     reads: ClassVar[frozenset[str]] = frozenset()
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
@@ -168,6 +170,7 @@ class TokenUsage(Onlooker, frozen=True):
     max_output: _Limit = None
 
     uses_case = False
+    is_brief = True
     reads: ClassVar[frozenset[str]] = frozenset({"extra"})
 
     @staticmethod

@@ -39,6 +39,7 @@ class LatencyUnder(Onlooker, frozen=True):
 
     max_ms: _PositiveInt
     uses_case = False
+    is_brief = True
     reads: ClassVar[frozenset[str]] = frozenset()
 
     def looking(self) -> Look:
@@ -58,6 +59,7 @@ class CostUnder(Onlooker, frozen=True):
 
     max_usd: _PositiveNumber
     uses_case = False
+    is_brief = True
     reads: ClassVar[frozenset[str]] = frozenset()
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
@@ -69,6 +71,7 @@ class ThinkingTokensUnder(Onlooker, frozen=True):
 
     max_tokens: _PositiveInt
     uses_case = False
+    is_brief = True
     reads: ClassVar[frozenset[str]] = frozenset()
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
@@ -80,6 +83,7 @@ class LatencyFirstTokenUnder(Onlooker, frozen=True):
 
     max_ms: _PositiveInt
     uses_case = False
+    is_brief = True
     reads: ClassVar[frozenset[str]] = frozenset()
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
@@ -91,6 +95,7 @@ class TokensPerSecondAbove(Onlooker, frozen=True):
 
     min_tps: _PositiveNumber
     uses_case = False
+    is_brief = True
     reads: ClassVar[frozenset[str]] = frozenset()
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
@@ -108,6 +113,7 @@ class StreamCompleted(Onlooker, frozen=True):
     """Whether the stream of the answer reached its end."""
 
     uses_case = False
+    is_brief = True
     reads: ClassVar[frozenset[str]] = frozenset()
 
     def look(self, case: Case, trace: Trace) -> Evaluation:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from evalwright.errors import Problem
-from evalwright.evaluators.fields import parts_at, text_at
+from evalwright.evaluators.fields import part_of_trace, parts_at, text_at
 from evalwright.evaluators.onlooker import PASSED, Look, Onlooker
 from evalwright.evaluators.wording import listed, shown
 from evalwright.model.result import Evaluation
@@ -49,6 +49,10 @@ class ContainsText(Onlooker, frozen=True):
     @property
     def reads(self) -> frozenset[str]:
         return parts_at(self.field)
+
+    @property
+    def is_brief(self) -> bool:
+        return part_of_trace(self.field) is not None
 
     @property
     def expected_keys(self) -> frozenset[str]:
@@ -144,6 +148,7 @@ class Answered(Onlooker, frozen=True):
     """
 
     uses_case = False
+    is_brief = True
     reads: ClassVar[frozenset[str]] = frozenset({"output", "extra"})
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
@@ -159,6 +164,7 @@ class ThinkingPresent(Onlooker, frozen=True):
     """Whether the answer comes with thinking; white space counts."""
 
     uses_case = False
+    is_brief = True
     reads: ClassVar[frozenset[str]] = frozenset({"output"})
 
     def look(self, case: Case, trace: Trace) -> Evaluation:

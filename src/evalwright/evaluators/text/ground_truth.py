@@ -40,12 +40,16 @@ class _WithTruth(Onlooker, frozen=True):
 class Equals(_WithTruth, frozen=True):
     """Whether answer and ground truth are equal, ignoring white space around them."""
 
+    is_brief = True
+
     def compared(self, answer: str, truth: str) -> Evaluation:
         return _evaluation(answer.strip() == truth.strip(), "is", "is not", truth)
 
 
 class Contained(_WithTruth, frozen=True):
     """Whether the answer contains the ground truth, ignoring case."""
+
+    is_brief = True
 
     def compared(self, answer: str, truth: str) -> Evaluation:
         return _evaluation(truth.lower() in answer.lower(), "contains", "does not contain", truth)
@@ -66,6 +70,7 @@ class AsciiPrintableOnly(Onlooker, frozen=True):
     """Whether every character except CR and LF is between U+0020 and U+007E."""
 
     uses_case = False
+    is_brief = True
     reads: ClassVar[frozenset[str]] = frozenset({"output"})
 
     def look(self, case: Case, trace: Trace) -> Evaluation:

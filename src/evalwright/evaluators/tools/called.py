@@ -63,6 +63,10 @@ class ToolCalled(Onlooker, frozen=True):
         return self.tool_name is None or has_template(self.args_match)
 
     @property
+    def is_brief(self) -> bool:
+        return not self.args_match
+
+    @property
     def expected_keys(self) -> frozenset[str] | None:
         """The keys of `expected` that it reads; None if a template may read anything of the case."""
         return None if self.tool_name is not None else frozenset({"must_call_tools"})
