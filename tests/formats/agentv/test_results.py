@@ -101,3 +101,9 @@ def test_a_line_names_the_conversation_of_its_case(lines):
 def test_lines_have_the_order_of_the_cases(lines):
     found = lines(case("slow", [judge("good")]), case("b", [judge("good")]), case("c", [judge("good")]))
     assert [line["eval_id"] for line in found] == ["slow", "b", "c"]
+
+
+def test_a_check_of_a_text_has_its_own_type(lines):
+    checks = [("contains-any", ["x"]), ("regex", "x"), ("is-json", None)]
+    (line,) = lines(case("a", [{"name": kind, "type": kind, "value": value} for kind, value in checks]))
+    assert [row["type"] for row in line["evaluator_results"]] == ["contains-any", "regex", "is-json"]

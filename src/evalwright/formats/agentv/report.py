@@ -24,7 +24,7 @@ from evalwright.scoring.verdict import names_needed
 
 __all__ = ["AgentvDocuments", "AgentvFile", "AgentvResults"]
 
-_TYPES = {"criteria_judge": "llm_judge", "rubric_checks": "llm_judge"}
+_TYPES = {"criteria_judge": "llm_judge", "rubric_checks": "llm_judge", "javascript_regex": "regex"}
 """Our evaluators by the original's names."""
 _ENCODER = msgspec.json.Encoder()
 
@@ -51,7 +51,7 @@ def _lines(reader: RunReader) -> Iterator[dict[str, Any]]:
     plan = reader.plan
     if plan is not None:
         cases = dict(enumerate(map(_CaseFacts.of, reader.cases()))) if plan.evaluators_by_case else {}
-        unknown = _CaseFacts({}, None, None)
+        unknown = _CaseFacts({}, {}, None, None)
         cells = chosen_cells(reader, plan, names_needed(reader, plan), Choice(), "dataset")
         for index, of_case in groupby(cells, key=lambda cell: cell.trace.case_index or 0):
             about = cases.get(index, unknown)
@@ -79,14 +79,18 @@ class _CaseFacts(NamedTuple):
     """What a line says about its case."""
 
     weights: dict[str, float]
+    checks: dict[str, str]
+    """What evaluators that look at the text check, by their names: these are types of their own in AgentV."""
     conversation: str | None
     target: str | None
     """The case's own target, if it names one."""
 
     @classmethod
     def of(cls, case: Case) -> _CaseFacts:
-        weights = {spec.name: spec.weight for spec in case.evaluators or ()}
-        return cls(weights, case.group, case.extra.get("target"))
+        specs = case.evaluators or ()
+        weights = {spec.name: spec.weight for spec in specs}
+        checks = {spec.name: str(spec.config["check"]).replace("_", "-") for spec in specs if spec.type == "text_check"}
+        return cls(weights, checks, case.group, case.extra.get("target"))
 
 
 def _line(dataset: str, cell: FullCell, case: _CaseFacts) -> dict[str, Any]:
@@ -105,20 +109,20 @@ def _line(dataset: str, cell: FullCell, case: _CaseFacts) -> dict[str, Any]:
         "candidate_answer": trace.output.final_answer or "",
         "target": case.target or trace.variant_name,
         "reasoning": " | ".join(f"{row.evaluator}: {row.reason}" for row in cell.results if row.reason) or None,
-        "evaluator_results": [_result(row, case.weights.get(row.evaluator, 1.0)) for row in cell.results],
+        "evaluator_results": [_result(row, case) for row in cell.results],
         "trace_summary": trace_summary(trace),
     }
     return line | ({"error": wrong} if wrong else {})
 
 
-def _result(row: EvaluationResult, weight: float) -> dict[str, Any]:
+def _result(row: EvaluationResult, case: _CaseFacts) -> dict[str, Any]:
     score = 0.0 if row.error is not None else row.score or 0.0
     children = row.detail.get("children")
     result: dict[str, Any] = {
         "name": row.evaluator,
-        "type": _TYPES.get(row.evaluator_type, row.evaluator_type),
+        "type": case.checks.get(row.evaluator) or _TYPES.get(row.evaluator_type, row.evaluator_type),
         "score": score,
-        "weight": weight,
+        "weight": case.weights.get(row.evaluator, 1.0),
         "verdict": "fail" if row.error is not None else row.detail.get("verdict") or band(score),
         "hits": row.hits,
         "misses": _misses(row),
