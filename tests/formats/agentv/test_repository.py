@@ -274,8 +274,8 @@ def test_cases_run_as_often_as_their_file_says(repository):
         ),
         (
             {"execution": {"evaluators": [{"name": "t", "type": "tool_trajectory", "minimums": {"a": -1}}]}},
-            "execution.evaluators[0].minimums",
-            "expected 'int' >= 0",
+            "execution.evaluators[0].minimums.a",
+            "must be an integer >= 0, found the integer -1",
         ),
     ],
 )
