@@ -130,6 +130,30 @@ def test_the_last_line_of_a_stream_says_how_it_ended(tmp_path, end, error, stopp
     assert (trace["latency_ms"], trace["metrics"]["cost_usd"], trace["metrics"]["token_input"]) == (70, 0.5, 9)
 
 
+@pytest.mark.parametrize(
+    ("cost", "by_models", "total"),
+    [(0.75, 69, 0.75), (0.75, 12, 1.25), (0.25, 12, 0.75), (0.75, None, 0.75), (0.25, None, 0.75)],
+    ids=["one program", "another program", "a cheaper one", "one, without models", "a cheaper one, without models"],
+)
+def test_the_results_of_several_requests_are_added(tmp_path, cost, by_models, total):
+    def end(cost: float, written: int, by_models: int | None, **more: int) -> dict:
+        models = {} if by_models is None else {"modelUsage": {"m": {"outputTokens": by_models}}}
+        usage = {"input_tokens": 100, "output_tokens": written}
+        return {"type": "result", "session_id": "x", "total_cost_usd": cost, "usage": usage, **models, **more}
+
+    def said(id: str) -> dict:
+        message = {"id": id, "content": [{"type": "text", "text": "So."}]}
+        return {"type": "assistant", "session_id": "x", "message": message}
+
+    first = end(0.5, 57, None if by_models is None else 57, duration_ms=70, num_turns=4)
+    _, trace, _ = claude_session(
+        tmp_path, [said("m1"), first, said("m2"), end(cost, 12, by_models, duration_ms=30, num_turns=1)]
+    )
+    metrics = trace["metrics"]
+    assert (metrics["token_input"], metrics["token_output"], metrics["cost_usd"]) == (200, 69, total)
+    assert (trace["latency_ms"], trace["extra"]["num_turns"]) == (100, 5)
+
+
 STOPPED = [{"type": "text", "text": "[Request interrupted by user for tool use]"}]
 
 

@@ -60,6 +60,7 @@ class SessionLine(SessionName, gc=False):
     tools: Any = msgspec.UNSET
     result: Any = None
     usage: Any = None
+    modelUsage: Any = None
     total_cost_usd: Any = None
     duration_ms: Any = None
     num_turns: Any = msgspec.UNSET

@@ -17,9 +17,10 @@ import msgspec
 from evalwright.importers.agent_turns import AgentTurn
 from evalwright.importers.blocks import Content, assistant_blocks, user_blocks
 from evalwright.importers.claude_lines import SessionLine, SessionMessage
+from evalwright.importers.claude_results import session_totals
 from evalwright.importers.record_values import described, too_deep
 from evalwright.importers.sources import ImportNotes, Mistakes
-from evalwright.importers.token_counts import anthropic_tokens, recorded_dollars, recorded_milliseconds, recorded_time
+from evalwright.importers.token_counts import anthropic_tokens, recorded_dollars, recorded_time
 from evalwright.importers.transcript import Transcript
 from evalwright.model.trace import TraceError
 
@@ -142,28 +143,28 @@ class ClaudeSession:
         return {"imported_from": {"file": self._file.name, "format": "claude-code"}, **self._extra}
 
     def finished(self) -> Transcript:
-        main, others, outcome = self._conversations(self._abandoned_lines() if self._forks else set())
+        main, others, outcomes = self._conversations(self._abandoned_lines() if self._forks else set())
         for at in self._at:
             main.talk.at(at)
         talk = main.counted(self._notes)
         for name, other in others.items():
             talk.subagent(name, other.counted(self._notes))
-        if outcome is not None:
-            self._end(talk, *outcome)
+        if outcomes:
+            self._end(talk, outcomes)
         return talk
 
     def _conversations(
         self, abandoned: set[Any]
-    ) -> tuple[_Conversation, dict[str, _Conversation], tuple[int, SessionLine] | None]:
+    ) -> tuple[_Conversation, dict[str, _Conversation], list[tuple[int, SessionLine]]]:
         main = _Conversation()
         others: dict[str, _Conversation] = {}
-        outcome: tuple[int, SessionLine] | None = None
+        outcomes: list[tuple[int, SessionLine]] = []
         report, doubt, agents = self._report, self._doubt, _Agents()
         for number, line in self._lines:
             if abandoned and line.uuid in abandoned:
                 continue
             if line.type == _RESULT:
-                outcome = number, line
+                outcomes.append((number, line))
                 continue
             talk = main
             if _is_of_agent(line):
@@ -196,7 +197,7 @@ class ClaudeSession:
                     self._add_message(talk, message, line, number, at)
             except RecursionError:
                 self._mistakes.add_depth(self._file, number)
-        return main, others, outcome
+        return main, others, outcomes
 
     def _add_message(
         self, talk: _Conversation, message: SessionMessage, line: SessionLine, number: int, at: datetime | None
@@ -223,16 +224,20 @@ class ClaudeSession:
         # a session that was compacted, or copied in part, begins after its calls
         self._extra.setdefault("warnings", []).append(f"line {self._number}: {what}")
 
-    def _end(self, talk: Transcript, number: int, outcome: SessionLine) -> None:
-        """The totals in the last line of a stream."""
+    def _end(self, talk: Transcript, outcomes: Sequence[tuple[int, SessionLine]]) -> None:
+        """The totals in the last lines of requests, and how the last one ended."""
+        totals = session_totals([line for _, line in outcomes], self._notes)
+        number, outcome = outcomes[-1]
         if isinstance(outcome.result, str):
             talk.answer = outcome.result
-        if isinstance(outcome.usage, dict):
-            talk.tokens = anthropic_tokens(self._notes, outcome.usage)
-        if (cost := recorded_dollars(outcome.total_cost_usd, self._notes)) is not None:
-            talk.tokens.cost = cost
-        talk.latency_ms = recorded_milliseconds(outcome.duration_ms, self._notes)
+        if totals.tokens is not None:
+            talk.tokens = totals.tokens
+        if totals.cost_usd is not None:
+            talk.tokens.cost = totals.cost_usd
+        talk.latency_ms = totals.latency_ms
         self._keep(talk.extra, outcome, number, ("num_turns", "permission_denials"))
+        if totals.num_turns is not None:
+            talk.extra["num_turns"] = totals.num_turns
         subtype = outcome.subtype
         if subtype in _STOPPED:
             talk.extra["stopped"] = str(subtype).removeprefix("error_")
