@@ -378,3 +378,8 @@ def test_values_of_a_suites_variables_are_masked_but_for_settings_and_paths_that
     (tmp_path / "hunter2").touch()
     values = ("hunter2", "/gone/hunter2", "/\0", "/\0/x", "4711", str(tmp_path), "true", "471", "")
     assert [value for value in values if may_be_secret(value)] == ["hunter2", "/gone/hunter2", "/\0/x", "4711"]
+
+
+def test_a_secret_that_begins_with_another_one_gets_its_own_placeholder() -> None:
+    masker = Masker({"A_KEY": "hunter2-first", "B_KEY": "hunter2-first-and-more"})
+    assert masker.placeholders(["hunter2-first-and-more", "hunter2-first"]) == ["${B_KEY}", "${A_KEY}"]

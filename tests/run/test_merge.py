@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from evalwright.errors import InputError, RunLockedError, StorageError
-from evalwright.model.plan import Shard
+from evalwright.model.plan import EvaluatorSpec, Shard
 from evalwright.run.calibration import calibrate_run
 from evalwright.run.locations import find_run
 from evalwright.run.merge import merge
@@ -337,3 +337,21 @@ def test_the_manifest_of_a_merged_run_counts_the_verdicts_of_all_shards(tmp_path
     one, two, both = (Counter(json.loads((run / "manifest.json").read_text())["cells"]) for run in (*parts, merged))
     assert both.total() == len(TEXTS)
     assert both == one + two
+
+
+def test_shards_whose_evaluators_read_different_files_are_not_of_one_run(tmp_path):
+    prompt, parts = tmp_path / "prompt.txt", []
+    judged = [EvaluatorSpec("says", "contains_text", {"any_of": [str(prompt), "done"]})]
+    for number, text in ((1, "before"), (2, "after")):
+        prompt.write_text(text)
+        options = RunOptions(shard=Shard(number, 2), out=tmp_path / str(number))
+        parts.append(run_suite(suite(tmp_path, TEXTS, evaluators=judged), options).run_dir)
+    assert "evaluator_digests.says is" in refused(parts, tmp_path / "merged")
+
+
+def test_an_unfinished_shard_in_a_database_is_not_merged(tmp_path):
+    broken = suite(tmp_path, ["x"] * 8, "agents:broken", stop_after_errors=1, max_concurrency=1)
+    store = Kept("sqlite", tmp_path).store()
+    for number in (1, 2):
+        run_suite(broken, RunOptions(shard=Shard(number, 2), store=store))
+    assert "is not finished" in refused(runs_matching(f"{tmp_path}/runs.sqlite/*"), tmp_path / "out")

@@ -106,6 +106,7 @@ def test_a_shard_ends_with_3_while_cells_are_left_and_with_0_once_it_is_finished
     broken = suite(tmp_path, ["x"] * 8, "agents:broken", stop_after_errors=1, max_concurrency=1)
     left = run_suite(broken, RunOptions(shard=Shard(1, 2)))
     assert (left.exit_code, left.summary.cells_missing) == (3, 3)
+    assert not (left.run_dir / "manifest.json").exists(), "a merge would take it for finished"
     finished = resume(left.run_dir, keep_going=True)
     assert (finished.exit_code, finished.summary.variants[0].cells["error"]) == (0, 4)
 

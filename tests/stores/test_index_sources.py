@@ -64,3 +64,15 @@ def test_a_torn_line_behind_what_was_read_is_found(tmp_path: Path) -> None:
         assert source.whole(read)
         path.write_bytes(b"one\ntw")
         assert not source.whole(read)
+
+
+def test_only_whole_lines_that_were_there_at_the_moment_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "traces.jsonl"
+    path.write_bytes(b"one\ntwo\nthr")
+    with closing(FolderSource(tmp_path)) as source, source.moment() as moment:
+        lines, end = moment.read(path.name, 0, 100)
+        assert (lines.lines, end) == ([b"one\n", b"two\n"], 8)
+        with path.open("ab") as file:
+            file.write(b"ee\nfour\n")
+        assert moment.read(path.name, 8, 100)[1] == 8
+        assert (moment.read(path.name, 0, 1)[1], moment.read(path.name, 4, 4)[1]) == (4, 4)

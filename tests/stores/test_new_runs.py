@@ -6,7 +6,11 @@ import os
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 import warm
+from evalwright.errors import StorageError
+from evalwright.stores.drafts import draft_in, publish
 from evalwright.stores.local_files import LocalFiles
 from evalwright.testing import MemoryStore, a_case, a_plan
 
@@ -37,6 +41,20 @@ def test_the_next_run_removes_what_a_crash_left_and_not_what_another_process_mak
     with closing(LocalFiles(tmp_path).create(a_plan(), cases(), {})) as writer:
         assert len([*tmp_path.iterdir()]) == 2
         assert writer.folder.name.endswith("-2")
+
+
+def test_only_its_user_can_look_into_a_new_run(tmp_path: Path) -> None:
+    with closing(LocalFiles(tmp_path).create(a_plan(), [a_case()], {})) as writer:
+        assert writer.folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_draft_that_cannot_get_its_name_is_a_storage_error_and_no_reason_to_try_another_one(tmp_path: Path) -> None:
+    with (
+        pytest.raises(StorageError, match=r"cannot create .*: No such file or directory"),
+        draft_in(tmp_path / "runs") as (draft, _),
+    ):
+        publish(draft, tmp_path / "gone" / "run")
+    assert not (tmp_path / "runs").exists()
 
 
 def test_taken_ids_get_numbers_in_memory_too() -> None:

@@ -65,9 +65,10 @@ def test_calls_go_together_to_the_workers_with_the_fewest(tmp_path, far):
     assert not any(worker.is_alive for worker in end.workers)
 
 
-def test_only_calls_that_were_at_a_lost_worker_are_made_again(tmp_path, far):
+@pytest.mark.parametrize("placed", [{}, {"actors": 1}], ids=["several workers", "one worker"])
+def test_only_calls_that_were_at_a_lost_worker_are_made_again(tmp_path, far, placed):
     end = far(lambda worker, case: DIES if worker.number == 0 and len(worker.calls) > 12 else "done")
-    by_case = traces(outcome := ran(tmp_path, 40))
+    by_case = traces(outcome := ran(tmp_path, 40, **placed))
     assert outcome.exit_code == 0
     calls = Counter(case for worker in end.workers for case in worker.calls)
     again = {case for case, times in calls.items() if times > 1}
@@ -76,6 +77,20 @@ def test_only_calls_that_were_at_a_lost_worker_are_made_again(tmp_path, far):
     retried = {case for case, trace in by_case.items() if "retried" in trace.extra}
     assert retried == again
     assert all(by_case[case].extra["retried"][0]["type"] == "worker_lost" for case in again)
+
+
+def test_the_time_without_workers_does_not_run_while_one_of_them_is_there(tmp_path, far):
+    def script(worker: Worker, case: str) -> object:
+        if worker.number == 0:
+            return DIES
+        call = next(number for number, name in worker.at.items() if name == case)
+        answer = SystemReply(call, Answer.of("done"), 1.0)
+        asyncio.get_running_loop().call_later(0.1, worker.say, answer)
+        return WAITS
+
+    end = far(script)
+    end.most_workers = 2  # the lost one is not replaced
+    assert ran(tmp_path, 64, timeout=5, wait=0.3).exit_code == 0
 
 
 def test_a_cell_that_ends_every_worker_takes_no_other_with_it(tmp_path, far):
@@ -88,7 +103,7 @@ def test_a_cell_that_ends_every_worker_takes_no_other_with_it(tmp_path, far):
         return WAITS if "c3" in worker.at.values() else "done"
 
     far(script)
-    by_case = traces(outcome := ran(tmp_path, 8, actors=1))
+    by_case = traces(outcome := ran(tmp_path, 24, actors=1))
     assert outcome.exit_code == 3
     assert {case: trace.error.type for case, trace in by_case.items() if trace.error} == {"c3": "worker_lost"}
     assert (len(beside), beside[-1]) == (3, 0)
