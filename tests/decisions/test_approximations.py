@@ -119,6 +119,30 @@ def test_gains_that_a_rare_failure_would_undo_are_named_where_b_is_better(terms:
     ]
 
 
+@pytest.mark.parametrize(
+    ("margin", "share", "no_worse"), [(0.0, "2.37 %", "no worse"), (0.01, "1.39 %", "no worse than the margin")]
+)
+def test_losses_that_a_rare_gain_would_make_up_for_are_named_where_b_is_worse(
+    margin: float, share: str, no_worse: str
+) -> None:
+    """Simulated with 20 or 50 cases that lose 0.03 but for 3 % of them that rise from 0 to 1: 54 or 22 % are shown to
+    be worse."""
+    before = [0.0, *[0.8 + 0.01 * (i % 5) for i in range(39)]]
+    after = [0.0, *[value - 0.02 - 0.01 * (i % 2) for i, value in enumerate(before[1:])]]
+    decision = decided(scores(before), scores(after), metric="s", margin=margin)
+    assert decision.verdict == "dont"
+    (line,) = lines(decision, "cases")
+    assert f"if {share} of all cases rose from the worst score to the best, B would be {no_worse}, and 40" in line
+
+
+def test_losses_that_no_rare_gain_would_make_up_for_are_not_in_doubt() -> None:
+    """Either the loss is too large, or no case of A has a score from which it could rise so far."""
+    large = decided(scores([0.5] * 40), scores([0.2, 0.3] * 20), metric="s", margin=0.0)
+    at_the_top = decided(scores([1.0] * 40), scores([0.97, 0.98] * 20), metric="s", margin=0.0)
+    for decision in (large, at_the_top):
+        assert (decision.verdict, lines(decision, "cases")) == ("dont", [])
+
+
 def test_cases_fall_no_further_than_they_were_up() -> None:
     """Scores of an unknown range that are all below 0.001."""
     before = [0.0003 + 0.00001 * (i % 5) for i in range(60)]
