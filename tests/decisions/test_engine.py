@@ -20,6 +20,7 @@ from evalwright.decisions.terms import Guard, Terms
 from evalwright.model.decision import Decision, GuardPart
 from evalwright.reports.decision import decision_lines
 from evalwright.reports.decision_words import units_line
+from evalwright.reports.next_step import next_step
 from evalwright.reports.text import Paint
 
 GUARDS = (
@@ -359,6 +360,23 @@ def test_sides_of_unequal_trials_are_said_to_be_so_and_only_those_of_b_cost() ->
     needed = decision.next
     assert needed is not None
     assert (needed.trials, needed.cost_usd) == (1, pytest.approx((needed.cases - 40) * 0.5))
+
+
+@pytest.mark.parametrize(("lost", "claim"), [(10, "better"), (20, None), (21, None), (30, "worse")])
+def test_what_it_would_take_to_be_better_or_worse_is_to_pass_the_limit_of_that_verdict(
+    lost: int, claim: str | None
+) -> None:
+    """Of 200 cases 20 are won. Where the loss stays within the margin, B never gets better, nor DON'T."""
+    a, b = of_passes(*[0] * 20, *[1] * 180), of_passes(*[1] * 200)
+    b.passes = {**b.passes, **{f"c{i}": CaseTotal(0.0, 1) for i in range(20, 20 + lost)}}
+    decision = decision_of(a, b, Terms(better=True, margin=0.02), Identity(), CaseGroups())
+    assert decision.verdict == "undecided"
+    assert (decision.next and decision.next.claim) == claim
+    step = next_step(decision) or ""
+    assert ("neither better, nor worse by more than the margin" in step) is (claim is None)
+    if claim == "worse":  # as without --better: its limit is the margin, too
+        plain = decision_of(a, b, Terms(margin=0.02), Identity(), CaseGroups())
+        assert decision.next == plain.next
 
 
 def test_what_is_undecided_says_what_it_would_take() -> None:

@@ -43,10 +43,11 @@ def next_part(decision: Decision, pairs: Pairs, b: SideCounts, *, better: bool) 
 
 
 def _need_of_difference(decision: Decision, pairs: Pairs, now: int, *, better: bool) -> tuple[str, int | None]:
-    null = 0.0 if better else -decision.margin
-    gap = (decision.difference or 0.0) - null
+    value = decision.difference or 0.0
+    null = 0.0 if better and value > 0 else -decision.margin
+    gap = value - null
     claim = "worse" if gap < 0 else "better" if better or not decision.margin else "not worse"
-    if decision.ci is None:
+    if decision.ci is None or (better and null < value <= 0):  # neither better nor worse by more than the margin
         return claim, None
     alpha = decision.alpha / decision.family
     half = max(abs(decision.ci[1] - decision.ci[0]) / 2, 0.0)

@@ -48,6 +48,10 @@ def _other_step(decision: Decision) -> str:
         return "a suite of more cases"
     if decision.method == BETTING:
         return "units that were not looked at yet (a higher --max-cases or --max-cost), else a suite of more cases"
+    if decision.better and decision.difference is not None and -decision.margin < decision.difference <= 0:
+        return (
+            "no number of cases would decide if the difference stays: neither better, nor worse by more than the margin"
+        )
     return "no number of cases would show it if the difference stays: it is as good as the limit"
 
 
