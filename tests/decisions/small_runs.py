@@ -5,6 +5,7 @@ from __future__ import annotations
 from evalwright.decisions.claims import decided_rates
 from evalwright.decisions.comparison import against_baseline
 from evalwright.decisions.runs import one_run
+from evalwright.decisions.sides import CaseTotal, SideCounts
 from evalwright.decisions.terms import Terms
 from evalwright.model.plan import EvaluatorSpec, Variant
 from evalwright.model.summary import ComparisonReport, GateOutcome
@@ -64,3 +65,8 @@ def at_least(least: float, rule: str, passed: int, of: int) -> GateOutcome:
     claim["rule"] = rule
     records = run(*((f"c{i}", i < passed) for i in range(of)))
     return decided_rates(claim, one_run(stored(records, PLAN), PLAN, Terms()))
+
+
+def of_passes(*passed: int) -> SideCounts:
+    """A case for each of these, with one trial: whether it passed."""
+    return SideCounts("v", passes={f"c{i}": CaseTotal(float(value), 1) for i, value in enumerate(passed)})

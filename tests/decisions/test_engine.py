@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from decisions.small_runs import of_passes
 from evalwright.decisions.engine import decision_of
 from evalwright.decisions.identity import Identity
 from evalwright.decisions.measures import MeasuredValues
@@ -19,8 +20,6 @@ from evalwright.decisions.sides import CaseTotal, SideCounts
 from evalwright.decisions.terms import Guard, Terms
 from evalwright.model.decision import Decision, GuardPart
 from evalwright.reports.decision import decision_lines
-from evalwright.reports.decision_words import units_line
-from evalwright.reports.next_step import next_step
 from evalwright.reports.text import Paint
 
 GUARDS = (
@@ -127,10 +126,6 @@ def test_measures_of_several_trials_are_averaged_by_case() -> None:
         cost.add(case, value)
     assert (cost.means(), cost.values()) == ({"a": 3.0, "b": 2.0}, [1.0, 3.0, 5.0, 2.0])
     assert (cost.mean(), cost.mean_of_cases()) == ((11 / 4, 4), 2.5)
-
-
-def of_passes(*passed: int) -> SideCounts:
-    return SideCounts("v", passes={f"c{i}": CaseTotal(float(value), 1) for i, value in enumerate(passed)})
 
 
 def test_errors_that_are_failures_are_so_in_the_rates_too() -> None:
@@ -348,63 +343,6 @@ def test_a_change_beyond_noise_is_named_however_few_trials_show_it() -> None:
     all_passed.passes = {**all_passed.passes, "c0": CaseTotal(0.0, 3)}
     changed = decision_of(all_failed, all_passed, Terms(), Identity(), CaseGroups()).changed
     assert (len(changed.beyond_noise), changed.too_few_trials) == (0, True)
-
-
-def test_sides_of_unequal_trials_are_said_to_be_so_and_only_those_of_b_cost() -> None:
-    a, b = (SideCounts("v", passes={f"c{i}": CaseTotal(float(n * (i % 4 > 0)), n) for i in range(40)}) for n in (5, 1))
-    b.passes = {**b.passes, "c0": CaseTotal(1.0, 1)}
-    for case in b.passes:
-        b.measures["cost"].add(case, 0.5)
-    decision = decision_of(a, b, Terms(), Identity(), CaseGroups())
-    assert units_line(decision) == "40 cases × 5 and 1 trials"
-    needed = decision.next
-    assert needed is not None
-    assert (needed.trials, needed.cost_usd) == (1, pytest.approx((needed.cases - 40) * 0.5))
-
-
-@pytest.mark.parametrize(("lost", "claim"), [(10, "better"), (20, None), (21, None), (30, "worse")])
-def test_what_it_would_take_to_be_better_or_worse_is_to_pass_the_limit_of_that_verdict(
-    lost: int, claim: str | None
-) -> None:
-    """Of 200 cases 20 are won. Where the loss stays within the margin, B never gets better, nor DON'T."""
-    a, b = of_passes(*[0] * 20, *[1] * 180), of_passes(*[1] * 200)
-    b.passes = {**b.passes, **{f"c{i}": CaseTotal(0.0, 1) for i in range(20, 20 + lost)}}
-    decision = decision_of(a, b, Terms(better=True, margin=0.02), Identity(), CaseGroups())
-    assert decision.verdict == "undecided"
-    assert (decision.next and decision.next.claim) == claim
-    step = next_step(decision) or ""
-    assert ("neither better, nor worse by more than the margin" in step) is (claim is None)
-    if claim == "worse":  # as without --better: its limit is the margin, too
-        plain = decision_of(a, b, Terms(margin=0.02), Identity(), CaseGroups())
-        assert decision.next == plain.next
-
-
-def test_what_is_undecided_says_what_it_would_take() -> None:
-    """Also where no case changed, and where only a guard is open."""
-    same = of_passes(*[1] * 40)
-    decision = decision_of(same, same, Terms(), Identity(), CaseGroups())
-    assert (decision.verdict, decision.reasons, decision.method) == ("undecided", ["data"], "mcnemar")
-    assert decision.next is not None
-    enough, short = (
-        decision_of(side, side, Terms(), Identity(), CaseGroups())
-        for n in (decision.next.cases, decision.next.cases - 1)
-        for side in [of_passes(*[1] * n)]
-    )
-    assert (enough.verdict, short.verdict) == ("ship", "undecided")
-    a, b = of_passes(*[1] * 300), of_passes(*[1] * 300)
-    for one, cost in ((a, 1.0), (b, 1.05)):
-        for i in range(300):
-            one.measures["cost"].add(f"c{i}", cost * (1 + i % 7) ** (2 if one is b else 1.9))
-    (known,) = decision_of(a, b, Terms(guards=(Guard("cost", 9.0),)), Identity(), CaseGroups()).guards
-    assert known.ci is not None
-    between = Guard("cost", ((known.value or 0.0) + known.ci[1]) / 2)
-    guarded = decision_of(a, b, Terms(guards=(between,)), Identity(), CaseGroups())
-    assert guarded.reasons == ["guard"]
-    assert guarded.next is not None
-    assert (guarded.next.claim, guarded.next.cases > 300) == ("guard cost", True)
-    exact = decision_of(of_passes(1, 1, 0, 0), of_passes(1, 0, 1, 0), Terms(margin=0.0), Identity(), CaseGroups())
-    assert exact.next is None
-    assert "no number of cases would show it" in " ".join(decision_lines(exact, Paint()))
 
 
 @pytest.mark.parametrize(("errors", "verdict"), [("exclude", "ship"), ("strict", "undecided")])
