@@ -323,8 +323,9 @@ module.exports = async () => {{
 
 
 def test_an_extension_is_a_function_in_a_file(tmp_path):
-    said = failing(tmp_path, suite(asks("a"), extension=["package:mine", "file://gone.py:hook"]))
-    assert "expected file://FILE:FUNCTION with a file of Python or JavaScript, found 'package:mine'" in said
+    said = failing(tmp_path, suite(asks("a"), extension=["package:mine", "file://gone.py:hook", 5]))
+    for wrong in ("'package:mine'", "5"):
+        assert f"expected file://FILE:FUNCTION with a file of Python or JavaScript, found {wrong}" in said
     assert "there is no file 'gone.py'" in said
 
 

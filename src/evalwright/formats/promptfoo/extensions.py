@@ -10,7 +10,7 @@ from typing import Any
 
 from evalwright.formats.promptfoo.faults import ScriptError
 from evalwright.formats.promptfoo.scripts import call_hook, python_function
-from evalwright.formats.promptfoo.sources import split_function
+from evalwright.formats.promptfoo.sources import in_file, split_function
 from evalwright.formats.promptfoo.values import as_javascript
 from evalwright.model.snapshot import Case
 
@@ -28,8 +28,9 @@ _LIMIT = 30.0
 
 
 def concerned(extensions: Sequence[str], hook: str) -> list[str]:
-    """The extensions that are called at a hook."""
-    return [named for named in extensions if _HOOKS.get(split_function(named)[1], hook) == hook]
+    """The extensions that are called at a hook; what names no file is reported as a mistake elsewhere."""
+    files = [named for named in extensions if in_file(named)]
+    return [named for named in files if _HOOKS.get(split_function(named)[1], hook) == hook]
 
 
 async def hooked(
