@@ -298,3 +298,10 @@ def test_a_wrong_value_in_a_mapping_is_named(tmp_path):
         "tests[0].options.factuality.superset": "superset: expected a number, found 'high'",
         "nunjucksFilters.up": "up: expected the name of a file, found 5",
     }
+
+
+def test_files_of_variables_in_the_default_test_are_reported_as_not_read(tmp_path):
+    config = {**ECHO, "defaultTest": {"vars": "file://v.yaml"}, "tests": [{"vars": {"q": "a"}}]}
+    suite = load_suite(write(tmp_path, config, v__yaml="p: b\n"))
+    [warning] = [warning for warning in suite.warnings if warning.key == "defaultTest.vars"]
+    assert "nothing reads files of variables in defaultTest" in str(warning)

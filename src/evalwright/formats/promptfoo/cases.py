@@ -130,6 +130,8 @@ class Tests:
         if not isinstance(raw, dict):
             origin.report(f"defaultTest: expected a mapping, found {as_written(raw)}")
             return {}, origin
+        if isinstance(raw.get("vars"), (str, list)):
+            origin.at("vars").warn("nothing reads files of variables in defaultTest: write the variables here")
         return self._checked_test(raw, origin), origin
 
     def _borrow(self, origin: Origin) -> None:
