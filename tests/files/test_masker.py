@@ -383,3 +383,9 @@ def test_values_of_a_suites_variables_are_masked_but_for_settings_and_paths_that
 def test_a_secret_that_begins_with_another_one_gets_its_own_placeholder() -> None:
     masker = Masker({"A_KEY": "hunter2-first", "B_KEY": "hunter2-first-and-more"})
     assert masker.placeholders(["hunter2-first-and-more", "hunter2-first"]) == ["${B_KEY}", "${A_KEY}"]
+
+
+def test_a_piece_of_a_text_is_masked_also_where_its_end_waits_for_the_next_one() -> None:
+    masker = Masker({"LONG": "hunter2-and-more", "SHORT": "pin7"})
+    assert masker.mask_begun("pin7 before hunter2-and-mor") == (f"{MASKED} before ", "hunter2-and-mor")
+    assert masker.mask_begun("pin7 alone.") == (f"{MASKED} alone.", "")
