@@ -17,11 +17,12 @@ RECALLED = "One. [Attributed]\nTwo. [Not Attributed]\nThree. [Not Attributed]"
         ("answer-relevance", ["Whence?"], 0.0),
     ],
 )
-def test_a_half_is_needed_unless_there_is_a_threshold(kind, replies, score):
+@pytest.mark.parametrize("inversion", ["", "not-"])
+def test_only_a_threshold_can_make_it_fail_and_nothing_inverts_it(kind, replies, score, inversion):
     asked = {"context": "One. Two. Three.", "query": "q"}
     vectors = {"q": [1.0, 0.0], "Whence?": [0.0, 1.0]}
-    for keys, passes in (({}, False), ({"threshold": 0}, True)):
-        evaluation, _ = given(kind, replies, variables=asked, vectors=vectors, **keys)
+    for keys, passes in (({}, True), ({"threshold": 0.5}, False)):
+        evaluation, _ = given(f"{inversion}{kind}", replies, variables=asked, vectors=vectors, **keys)
         assert (evaluation.passed, evaluation.score) == (passes, pytest.approx(score))
 
 

@@ -70,7 +70,7 @@ async def conversation_relevance(question: AssertionInput) -> Evaluation:
         (fits, reason), _ = await graded_reply(grader, messages, _fitting_turn)
         if not fits:
             missed.append(f"turn {number}: {reason}" if reason else f"turn {number}")
-    share = _share(question, (len(turns) - len(missed)) / len(turns), grader)
+    share = _share(question, (len(turns) - len(missed)) / len(turns), grader, 0.5, negated=question.negated)
     share.reason = share.reason and "; ".join([share.reason, *missed])
     return share
 
@@ -191,13 +191,14 @@ def _derived_question(text: str) -> str:
     return text.strip()
 
 
-def _share(question: AssertionInput, score: float, grader: Grader) -> Evaluation:
-    limit = 0.5 if question.threshold is None else question.threshold
-    passed = (score >= limit - EPSILON) != question.negated
+def _share(
+    question: AssertionInput, score: float, grader: Grader, default: float = 0.0, *, negated: bool = False
+) -> Evaluation:
+    """The result for a share; as in promptfoo, `not-` inverts only that of conversations."""
+    limit = default if question.threshold is None else question.threshold
+    passed = (score >= limit - EPSILON) != negated
     message = "" if passed else f"{question.kind} is {score:.4g}, the threshold is {limit:g}"
-    return Evaluation(
-        passed, 1 - score if question.negated else score, message, grader.detail, cost_usd=grader.cost_usd
-    )
+    return Evaluation(passed, 1 - score if negated else score, message, grader.detail, cost_usd=grader.cost_usd)
 
 
 async def _context(question: AssertionInput, otherwise: str = "") -> list[str]:

@@ -44,7 +44,7 @@ async def similar(question: AssertionInput) -> Evaluation:
     their distance at most; for a list, with any of its values."""
     values = question.value if isinstance(question.value, list) else [question.value]
     texts = [template_text(value) for value in values]
-    if not any(texts):
+    if not any(texts) or not isinstance(question.value, (str, list)):
         raise EvaluatorError(f"{question.kind} needs a value: expected text, or a list of texts", "bad_value")
     grader = grader_of(question.assertion, question.options, question.folder, "embedding")
     embedding = await grader.embed([question.text, *texts])
