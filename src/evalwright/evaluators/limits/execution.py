@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
 
 from evalwright.errors import Problem
 from evalwright.evaluators.combined.banded import banded
-from evalwright.evaluators.onlooker import Onlooker
+from evalwright.evaluators.onlooker import Look, Onlooker
 from evalwright.evaluators.tools.calls import calls_of, messages_of
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
@@ -17,6 +18,8 @@ from evalwright.model.trace import Trace
 
 __all__ = ["Cost", "ExecutionMetrics", "Latency", "TokenUsage", "used_by"]
 
+_MOST_KEPT = 1000
+"""Evaluations that an evaluator keeps for further traces with the same time or cost; about a kilobyte each."""
 _Limit = Annotated[float, msgspec.Meta(ge=0)] | None
 _EXPLORING = {"read", "grep", "glob", "search", "list", "Read", "Grep", "Glob", "WebSearch", "WebFetch"}
 _LIMITS = {
@@ -145,8 +148,12 @@ class Latency(Onlooker, frozen=True):
     is_brief = True
     reads: ClassVar[frozenset[str]] = frozenset({"extra"})
 
-    def look(self, case: Case, trace: Trace) -> Evaluation:
-        return _all_of([_within(_duration_of(trace), self.threshold, "ms")])
+    def looking(self) -> Look:
+        evaluation = lru_cache(_MOST_KEPT)(self._evaluation)
+        return lambda case, trace: evaluation(_duration_of(trace))
+
+    def _evaluation(self, duration: float | None) -> Evaluation:
+        return _all_of([_within(duration, self.threshold, "ms")])
 
 
 class Cost(Onlooker, frozen=True):
@@ -158,8 +165,12 @@ class Cost(Onlooker, frozen=True):
     is_brief = True
     reads: ClassVar[frozenset[str]] = frozenset()
 
-    def look(self, case: Case, trace: Trace) -> Evaluation:
-        return _all_of([_within(_number(trace.metrics.cost_usd), self.budget, "US dollars")])
+    def looking(self) -> Look:
+        evaluation = lru_cache(_MOST_KEPT)(self._evaluation)
+        return lambda case, trace: evaluation(_number(trace.metrics.cost_usd))
+
+    def _evaluation(self, cost: float | None) -> Evaluation:
+        return _all_of([_within(cost, self.budget, "US dollars")])
 
 
 class TokenUsage(Onlooker, frozen=True):
