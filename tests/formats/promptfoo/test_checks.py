@@ -128,6 +128,14 @@ def test_a_given_output_costs_nothing(tmp_path):
     assert asserted(tmp_path, "x", *limits).judged() == ["cost#0 pass", "latency#1 pass"]
 
 
+def test_transforms_of_assertions_get_the_prompt_as_a_mapping(tmp_path):
+    check = {"type": "equals", "value": "ask a", "transform": "context.prompt.label"}
+    result = run(
+        tmp_path, {"prompts": ["ask {{q}}"], "providers": ["echo"], "tests": [{"vars": {"q": "a"}, "assert": [check]}]}
+    )
+    assert result.judged() == ["equals#0 pass"]
+
+
 def test_latency_is_what_a_provider_states_before_what_was_measured(tmp_path):
     provider = "def call_api(prompt, options, context):\n    return {'output': 'x', 'latencyMs': 90_000}\n"
     limits = [{"type": kind, "threshold": 60_000} for kind in ("latency", "not-latency")]

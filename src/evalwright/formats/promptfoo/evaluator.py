@@ -21,7 +21,10 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Metrics, Trace
 from evalwright.registry import resolve
 
-__all__ = ["AssertionInput", "PromptfooAssertion", "context_of", "expected_or_forbidden", "token_usage"]
+__all__ = [
+    "AssertionInput", "PromptfooAssertion", "context_of", "expected_or_forbidden", "token_usage",
+    "transform_context_of",
+]  # fmt: skip
 
 _WIDEST = (-sys.float_info.max, sys.float_info.max)
 _LIMIT = 600.0
@@ -165,7 +168,7 @@ class PromptfooAssertion:
             from evalwright.formats.promptfoo.transforms import transformed
 
             try:
-                output = await transformed(code, question.output, context_of(question), self._folder)
+                output = await transformed(code, question.output, transform_context_of(question), self._folder)
             except ScriptError as error:
                 raise EvaluatorError(f"transform: {error}", "transform_error") from None
             question = question._replace(output=output, text=shown_text(output))
@@ -267,6 +270,12 @@ def context_of(question: AssertionInput) -> dict[str, Any]:
     if (config := question.assertion.get("config")) is not None:
         context["config"] = config
     return context
+
+
+def transform_context_of(question: AssertionInput) -> dict[str, Any]:
+    """The same for an assertion's own transforms, where the prompt is a mapping."""
+    context = context_of(question)
+    return {**context, "prompt": {"label": context["prompt"]}}
 
 
 def _flat(assertion: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

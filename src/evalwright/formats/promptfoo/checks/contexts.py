@@ -20,7 +20,7 @@ from evalwright.formats.promptfoo.checks.rubrics import (
     required_texts,
     user_message,
 )
-from evalwright.formats.promptfoo.evaluator import AssertionInput, context_of
+from evalwright.formats.promptfoo.evaluator import AssertionInput, transform_context_of
 from evalwright.formats.promptfoo.faults import ScriptError
 from evalwright.formats.promptfoo.graders import Grader, grader_of
 from evalwright.formats.promptfoo.prompts import TURNS
@@ -209,7 +209,7 @@ async def _context(question: AssertionInput, otherwise: str = "") -> list[str]:
         seen = question.trace.extra["promptfoo"]
         try:
             output = seen.get("provided", seen.get("output"))
-            context = await transformed(code, output, context_of(question), question.folder)
+            context = await transformed(code, output, transform_context_of(question), question.folder)
         except ScriptError as error:
             raise EvaluatorError(f"contextTransform: {error}", "transform_error") from None
     parts = context if isinstance(context, list) else [context]
