@@ -120,6 +120,18 @@ def test_a_native_trace_is_read_in_turns():
     assert build_extractor("last_turn", {}).extract(turns, None) == "second"
 
 
+def test_outputs_without_a_name_are_those_of_the_results_in_order():
+    native = trace()
+    native.messages = [
+        TraceMessage("assistant", tool_call=ToolCall("look", None, {})),
+        TraceMessage("assistant", tool_call=ToolCall("find", None, {})),
+        TraceMessage("tool", "seen"),
+        TraceMessage("tool", "found"),
+    ]
+    native.tool_results = [ToolResult("look", "seen"), ToolResult("find", "found")]
+    assert build_extractor("tool_output", {"tool_name": "find"}).extract(turns_of(native), None) == "found"
+
+
 def test_a_trace_with_an_answer_only_is_one_turn():
     answered = trace()
     answered.output = Output(final_answer="42")

@@ -12,11 +12,13 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from evalwright.model.trace import ToolCall, Trace, TraceMessage
+from evalwright.model.trace import ToolCall, ToolResult, Trace, TraceMessage
 
 __all__ = ["Turn", "assistant_texts", "blocks_of", "text_or_json", "turns_of"]
 
 Turn = list[dict[str, Any]]
+_UNKNOWN = ToolResult("", "")
+"""In place of the results that a trace has only as messages."""
 
 
 def turns_of(trace: Trace) -> list[Turn]:
@@ -54,24 +56,25 @@ def _assistant_text(message: dict[str, Any]) -> str:
 
 
 def _from_messages(trace: Trace) -> list[Turn]:
-    """Tool messages carry no id of their call: they get the ids of the results, in order."""
+    """Tool messages have no id of their call, and some no name of the tool: they get those of the results, in order."""
     turns: list[Turn] = [[]]
-    ids = (result.tool_call_id for result in trace.tool_results)
+    results = iter(trace.tool_results)
     for message in trace.messages:
         if message.role == "user":
             turns.append([])
         else:
-            turns[-1].extend(_spoken_items(message, ids))
+            turns[-1].extend(_spoken_items(message, results))
     return turns
 
 
-def _spoken_items(message: TraceMessage, ids: Iterator[str | None]) -> Iterator[dict[str, Any]]:
+def _spoken_items(message: TraceMessage, results: Iterator[ToolResult]) -> Iterator[dict[str, Any]]:
     if message.thinking:
         yield {"message_type": "reasoning_message", "reasoning": message.thinking}
     if message.tool_call is not None:
         yield _call_item(message.tool_call)
     if message.role == "tool":
-        yield _result_item(next(ids, None), message.name, message.content)
+        result = next(results, _UNKNOWN)
+        yield _result_item(result.tool_call_id, message.name or result.name, message.content)
     elif message.role == "assistant" and message.content is not None:
         content = message.content if isinstance(message.content, list) else text_or_json(message.content)
         yield {"message_type": "assistant_message", "content": content}
