@@ -75,6 +75,21 @@ def test_thinking_that_the_model_is_not_sent_again_is_kept(tmp_path):
     assert heard(trace(tmp_path, exported(span(1, "run"), *calls)))[1:3] == TURN
 
 
+def test_thinking_is_not_that_of_another_reply_with_the_same_text(tmp_path):
+    done = parts("assistant", {"type": "text", "content": "Done."})
+    asked, calls = [], []
+    for number, thought in enumerate(["First.", "Second."], 2):
+        asked = [*asked, QUESTION_PARTS]
+        said = parts("assistant", {"type": "reasoning", "content": thought}, *done["parts"])
+        calls.append(response_call(number, asked, [said]))
+        asked = [*asked, done]
+    calls.append(response_call(4, [*asked, QUESTION_PARTS], ANSWERED))
+    for call, ended in zip(calls, (10, 20, 30), strict=True):
+        call["endTimeUnixNano"] = str(START + ended * 1_000_000)
+    messages = heard(trace(tmp_path, exported(span(1, "run"), *calls)))
+    assert [thinking for role, text, thinking, _ in messages if text == "Done."] == [None, None]
+
+
 @pytest.mark.parametrize(("ids", "results"), [("xy", RESULTS), ("x", [])], ids=["as many", "fewer"])
 def test_results_with_ids_of_their_own_are_those_of_the_calls_before_them(tmp_path, ids, results):
     thought = {"type": "reasoning", "content": "Both."}

@@ -73,10 +73,16 @@ def _answer(messages: list[Message], calls: list[Message], results: list[int]) -
 
 
 def with_thinking(messages: Iterable[Message], replies: Iterable[Message]) -> list[Message]:
-    """The messages, with the thinking that models had as they replied: most of them are not sent it again."""
-    thoughts = {
-        key: reply["reasoning_content"] for reply in replies if reply.get("reasoning_content") if (key := _key(reply))
-    }
+    """The messages, with the thinking that models had as they replied: most of them are not sent it again.
+
+    Without calls, a reply is known by its text: of several with the same text, it is not certain which thinking is
+    whose.
+    """
+    candidates: dict[tuple[str, ...], set[str]] = {}
+    for reply in replies:
+        if (thinking := reply.get("reasoning_content")) and (key := _key(reply)):
+            candidates.setdefault(key, set()).add(thinking)
+    thoughts = {key: thinking for key, (thinking, *others) in candidates.items() if not others}
     return [
         {**message, "reasoning_content": thoughts[key]}
         if not message.get("reasoning_content") and (key := _key(message)) in thoughts
