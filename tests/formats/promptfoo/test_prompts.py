@@ -97,6 +97,13 @@ def test_an_entry_that_is_there_twice_is_read_once(tmp_path):
     assert places == ["prompts[2]", "providers[2]", "providers[3]"]
 
 
+def test_entries_that_differ_in_the_type_of_a_value_only_are_two(tmp_path):
+    providers = [{"id": "echo", "config": {"seed": seed}} for seed in (1, True)]
+    suite = load_suite(write(tmp_path, {"prompts": ["a"], "providers": providers, "tests": [{"vars": {}}]}))
+    assert [variant.config["provider"]["config"]["seed"] for variant in suite.variants] == [1, True]
+    assert not [warning for warning in suite.warnings if "again" in str(warning)]
+
+
 def test_prompts_may_be_labels_by_their_texts_or_files(tmp_path):
     config = {**ECHO, "prompts": {"short.txt": "brief", "Say {{q}}": "spoken"}, "tests": [{"vars": {"q": "a"}}]}
     ran = run(tmp_path, config, short__txt="{{q}}!")

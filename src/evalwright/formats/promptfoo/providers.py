@@ -17,7 +17,7 @@ from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.own_variables import with_own_variables
 from evalwright.formats.promptfoo.shapes import CHAT, HTTP, PROVIDER, warn_of_others, what_fits
 from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, split_function
-from evalwright.formats.promptfoo.values import as_javascript
+from evalwright.formats.promptfoo.values import as_javascript, compact_json
 from evalwright.session import environment
 
 __all__ = [
@@ -125,8 +125,9 @@ class Providers:
         if not isinstance(raw, list):
             return self._entry(raw, origin)
         providers = []
+        texts = [compact_json(entry) for entry in raw]  # which tell 1 and true apart
         for i, entry in enumerate(raw):
-            if entry in raw[:i]:
+            if texts[i] in texts[:i]:
                 origin.at(i).warn("the same entry again: as in promptfoo, it is one provider; a label makes it another")
             else:
                 providers += self._entry(entry, origin.at(i))
