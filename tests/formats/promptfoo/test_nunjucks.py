@@ -43,6 +43,16 @@ from evalwright.formats.promptfoo.templates import render
         ("{{ a.replaceAll('x', '-') }}{{ a.trimEnd() }}{{ a.concat(1) }}", "xax ", "-a- xaxxax 1"),
         ("{{ a.at(-1) }} {{ a.lastIndexOf(1) }} {{ a.slice(-2) }} {{ a.toString() }}", [1, 2, 1], "1 2 2,1 1,2,1"),
         ("{{ a.toString() }} {{ a.toFixed(2) }}", 2.5, "2.5 2.50"),
+        ("{{ a.toFixed(0) }} {{ (-a).toFixed(0) }}", 2.5, "3 -3"),
+        ("{{ a.toFixed(2) }} {{ a.toFixed(1) }}", 1.005, "1.00 1.0"),
+        ("{{ a.toFixed(2) }}", 1e21, "1e+21"),
+        ("{{ a.padStart(3, 0) }}{{ a.repeat('2') }}{{ a.replace('5', 1) }}{{ a.concat(none) }}", "5", "0055515null"),
+        ("{{ a.indexOf('a', 2) }} {{ a.lastIndexOf('a', 2) }} {{ a.endsWith('n', 3) }}", "banana", "3 1 true"),
+        ("{{ a.replace('n', '[$&]') }} {{ a.replaceAll('n', '$$') }}", "banana", "ba[n]ana ba$a$a"),
+        ("{{ a.split() }} {{ a.split('a', 2) }} {{ a.includes('b', 1) }}", "banana", "banana b,n false"),
+        ("{{ a.trim('b') }}{{ a.slice(-3, missing) }}{{ a.substring(none, 1) }}", "banana", "bananaanab"),
+        ("{{ a.concat('xy', [3], 4) }} {{ a.indexOf(true) }} {{ a.includes('1') }}", [1, 2], "1,2,xy,3,4 -1 false"),
+        ("{{ a.indexOf(1, 1) }} {{ a.lastIndexOf(1, -2) }} {{ a.join(0) }}", [1, 2, 1], "2 0 10201"),
         ("{{ a|abs }}", "-2.5", "2.5"),
         ("{{ a|abs }}", "w", "NaN"),
         ("{% for one in a|list %}{{ one.key }}={{ one.value }};{% endfor %}", {"k": 1}, "k=1;"),
@@ -91,3 +101,18 @@ def test_nothing_can_be_looked_for_in_what_is_missing(values):
     assert render("{{ 'x' in a }}", {"a": "xyz"}) == "true"
     with pytest.raises(TemplateError):
         render("{% if 'x' in a %}yes{% endif %}", values)
+
+
+@pytest.mark.parametrize(
+    ("call", "value", "reason"),
+    [
+        ("repeat(-1)", "x", "repeated -1 times"),
+        ("repeat(1000000000)", "x", "repeated 1000000000 times"),
+        ("padEnd(1000000000)", "x", "repeated 999999999 times"),
+        ("toFixed(101)", 5, "expected 0 to 100 digits, found 101"),
+        ("toString(16)", 5, "expected base 10, found 16"),
+    ],
+)
+def test_members_say_what_they_cannot_do(call, value, reason):
+    with pytest.raises(TemplateError, match=reason):
+        render(f"{{{{ a.{call} }}}}", {"a": value})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any
 
 from jinja2 import ChainableUndefined, Undefined, nodes
@@ -106,14 +106,14 @@ class _Engine(SandboxedEnvironment):
                 return FILTERS["length"](obj)
             members: Any = OF_TEXTS if isinstance(obj, str) else OF_LISTS
             if argument in members:
-                return members[argument](obj)
+                return partial(members[argument], obj)
             if isinstance(argument, slice):
                 return obj[argument]
             position = int(argument) if str(argument).isdigit() else -1
             if 0 <= position < len(obj):
                 return obj[position]
         elif isinstance(obj, (int, float)) and argument in OF_NUMBERS:
-            return OF_NUMBERS[argument](obj)
+            return partial(OF_NUMBERS[argument], obj)
         return self.undefined(obj=None, name=str(argument))
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
