@@ -127,6 +127,20 @@ def test_calls_and_results_may_be_parts_of_the_content(tmp_path: Path, messages:
     assert done.notes == [f"lost: {attached}: 1"]
 
 
+@pytest.mark.parametrize("messages", [_of_vercel(), _of_bedrock()], ids=["Vercel's AI SDK", "Bedrock"])
+def test_a_message_whose_calls_are_parts_keeps_its_other_keys(tmp_path: Path, messages: list[Any]) -> None:
+    said = messages[1] | {"content": messages[1]["content"][1:], "reasoning_content": "Hm.", "weight": 1}
+    done = imported(tmp_path, [{"id": "c", "messages": [messages[0], said]}])
+    assert cases(tmp_path)[0]["embedded_trace"]["messages"][1]["thinking"] == "Hm."
+    assert "lost: keys 'weight' of messages: 1" in done.notes
+
+
+@pytest.mark.parametrize("messages", [_of_vercel(), _of_bedrock()], ids=["Vercel's AI SDK", "Bedrock"])
+def test_a_message_whose_calls_are_parts_needs_a_known_role(tmp_path: Path, messages: list[Any]) -> None:
+    with pytest.raises(InputError, match="found the string 'weird'"):
+        imported(tmp_path, [{"id": "c", "messages": [messages[0], messages[1] | {"role": "weird"}]}])
+
+
 @pytest.mark.parametrize(
     "messages",
     [HELLO, [{"type": "human", "data": {"content": "Hello"}}, {"type": "ai", "data": {"content": "Hi"}}]],

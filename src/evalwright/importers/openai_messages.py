@@ -26,6 +26,7 @@ from evalwright.model.unread_calls import unread_calls
 
 __all__ = ["OpenAIMessages", "read_conversation"]
 
+_ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 _READ_KEYS = (
     "role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal", "audio", "reasoning_content",
     "reasoning", "reasoning_details", "id", "type", "is_error",
@@ -80,14 +81,17 @@ class _Reader:
             for plain in messages_in_parts(message, self.conversation.lost):
                 self.read(plain, at)
             return
-        if has_tools(message.get("content")):
-            for kind in attachments(message["content"]):
-                self.conversation.lost.lose(lost_with(kind))
-            for plain in plain_messages([message], "user"):
-                self.read(plain, at)
-            return
         filled = [key for key, value in message.items() if value not in (None, [], {}, "")]
         self.conversation.lost.lose_keys(filled, _READ_KEYS, "messages")
+        if message.get("role") in _ROLES and has_tools(content := message.get("content")):
+            for kind in attachments(content):
+                self.conversation.lost.lose(lost_with(kind))
+            for plain in plain_messages([message], "user"):
+                self._read_by_role({**message, **plain}, at)
+        else:
+            self._read_by_role(message, at)
+
+    def _read_by_role(self, message: dict[str, Any], at: str) -> None:
         match message.get("role"):
             case "system" | "developer":
                 self._add_text("system", self._text(message, at))
