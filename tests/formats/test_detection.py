@@ -78,6 +78,12 @@ def test_a_file_without_keys_is_of_the_format_that_its_name_says(tmp_path: Path,
         assert [suite_format.name for suite_format in fitting(tmp_path / name)] == [format_]
 
 
+def test_json_files_whose_names_only_end_like_those_of_suites_are_not_searched(tmp_path: Path) -> None:
+    for name in ("promptfooconfig.json", "old-promptfooconfig.json"):
+        (tmp_path / name).write_text('{"prompts": ["a"], "providers": ["echo"]}')
+    assert suite_files([tmp_path]).files == suite_files([tmp_path / "*"]).files == [tmp_path / "promptfooconfig.json"]
+
+
 def test_the_preferred_name_in_each_folder_is_the_suite(tmp_path: Path) -> None:
     """JSON, too, if only suites have its name; a file that is named is read in any case."""
     text = '{"prompts": ["a"], "providers": ["echo"]}'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import itertools
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +29,22 @@ class FoundSuites(NamedTuple):
     """Each once, in the order of the paths; sorted if one path means several."""
     skipped: list[Path]
     """YAML files in folders and globs whose format is not recognised and that are not sidecars."""
+
+
+class _Searched(NamedTuple):
+    """Which files in folders may be suites."""
+
+    suffixes: tuple[str, ...]
+    names: frozenset[str]
+
+    @classmethod
+    def of_formats(cls) -> _Searched:
+        suffixes = {*_YAML, *(suffix for suite_format in formats() for suffix in suite_format.suffixes)}
+        names = frozenset(name for suite_format in formats() for name in suite_format.names)
+        return cls(tuple(suffixes - {*_NOT_SEARCHED}), names)
+
+    def has(self, file: Path) -> bool:
+        return file.name in self.names or file.name.endswith(self.suffixes)
 
 
 def suite_files(paths: Sequence[Path], dialect: str | None = None) -> FoundSuites:
@@ -64,24 +80,25 @@ def _repository_here() -> Path:
 
 
 def _meant(path: Path, dialect: str | None) -> FoundSuites:
-    suffixes = _searched_suffixes()
+    searched = _Searched.of_formats()
     if not os.path.lexists(path) and glob.has_magic(str(path)):
         matches = sorted(map(Path, glob.glob(str(path), recursive=True)))  # noqa: PTH207 - takes absolute patterns too
-        files = [file for match in matches for file in (_below(match, suffixes) if match.is_dir() else [match])]
-        return _sorted_out((file for file in files if file.name.endswith(tuple(suffixes))), dialect)
+        files = [file for match in matches for file in (_below(match, searched) if match.is_dir() else [match])]
+        return _sorted_out(filter(searched.has, files), dialect)
     reads_folders = dialect is not None and format_of(dialect).reads_folders
     if reads_folders or not os.path.isdir(path):
         return FoundSuites([path], [])
-    suites = _sorted_out(_below(path, suffixes), dialect)
+    suites = _sorted_out(_below(path, searched), dialect)
     suites.files.extend(stood_for(path, dialect))
     for rules_of, repository in _repositories(path):
         suites = _selected_files(suites, path, rules_of, repository, dialect)
     return suites
 
 
-def _below(folder: Path, suffixes: Collection[str]) -> Iterator[Path]:
+def _below(folder: Path, searched: _Searched) -> Iterator[Path]:
     """The files in a folder that may be suites."""
-    return (file for file in files_below(folder, suffixes) if not _has_another_name(file))
+    files = files_below(folder, {*searched.suffixes, *searched.names})
+    return (file for file in files if searched.has(file) and not _has_another_name(file))
 
 
 def _has_another_name(file: Path) -> bool:
@@ -95,12 +112,6 @@ def stood_for(folder: Path, dialect: str | None) -> Iterator[Path]:
     for suite_format in formats() if dialect is None else [format_of(dialect)]:
         if suite_format.suite_in is not None and (suite := resolve(suite_format.suite_in)(folder)) is not None:
             yield suite
-
-
-def _searched_suffixes() -> frozenset[str]:
-    """How the names of the files end that are considered in folders."""
-    suffixes = {*_YAML, *(suffix for suite_format in formats() for suffix in suite_format.suffixes)}
-    return frozenset((suffixes - {*_NOT_SEARCHED}).union(*(suite_format.names for suite_format in formats())))
 
 
 def _repositories(folder: Path) -> Iterator[tuple[Format, Repository]]:
