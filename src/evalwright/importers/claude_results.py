@@ -30,7 +30,7 @@ def session_totals(results: Sequence[SessionLine], notes: ImportNotes) -> Sessio
     those of the program so far, which may have answered several requests.
     """
     usages = [result.usage for result in results if isinstance(result.usage, dict)]
-    times = [recorded_milliseconds(result.duration_ms, notes) for result in results]
+    times = [ms for result in results if (ms := recorded_milliseconds(result.duration_ms, notes)) is not None]
     turns = [result.num_turns for result in results if type(result.num_turns) is int]
     costs: list[float] = []
     before: SessionLine | None = None
@@ -41,11 +41,10 @@ def session_totals(results: Sequence[SessionLine], notes: ImportNotes) -> Sessio
                 costs.pop()
             costs.append(cost)
             before = result
-    known = [time for time in times if time is not None]
     return SessionTotals(
         anthropic_tokens(notes, *usages) if results and len(usages) == len(results) else None,
         sum(costs) if costs else None,
-        sum(known) if known else None,
+        sum(times) if times else None,
         sum(turns) if turns else None,
     )
 

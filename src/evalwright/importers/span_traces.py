@@ -269,12 +269,12 @@ class _Recording:
 def _messages_in_state(span: WireSpan) -> list[Any]:
     """The messages in the state that an application returned, as LangGraph does; before them those that it was given,
     unless the state contains the user's."""
-    given, state = (
+    request, state = (
         messages if is_message_list(messages := mapping_or_empty(shown(span)).get("messages")) else []
         for shown in (shown_input, shown_output)
     )
     has_request = any(message["role"] == "user" for message in plain_messages(state, "assistant"))
-    return [*given, *state] if state and not has_request else state
+    return [*request, *state] if state and not has_request else state
 
 
 def _error_of(span: WireSpan) -> TraceError:
