@@ -67,8 +67,9 @@ class Session:
         self.pid: int = os.getpid()
         self.began: float = time.monotonic()
         """Seconds of `time.monotonic`."""
-        self.folder: str = os.getcwd()  # noqa: PTH109 - no path is needed yet
-        """The working directory when this piece of work began; users' code may change that of the process."""
+        self.folder: str = _working_directory()
+        """The working directory when this piece of work began; users' code may change that of the process. Empty if it
+        is gone."""
         self._make_models = models
         self._models: Models | None = None
         self._making = threading.Lock()
@@ -194,6 +195,13 @@ def session_began() -> float:
     """When the current session began, in seconds of `time.monotonic`; outside any, this moment."""
     current = _innermost_session()
     return time.monotonic() if current is None else current.began
+
+
+def _working_directory() -> str:
+    try:
+        return os.getcwd()  # noqa: PTH109 - no path is needed yet
+    except OSError:
+        return ""
 
 
 def session_path(path: str = ".") -> str:
