@@ -71,8 +71,10 @@ def test_code_that_changes_the_working_directory_misleads_neither_commands_nor_p
     (tmp_path / "judge.sh").write_text("""echo '{"score": 1}'""")
     (tmp_path / "goes.py").write_text("import os\n\ndef goes(output):\n    os.chdir('/')\n    return True\n")
     done = project.command("run", "eval.yaml", "--quiet")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == str(project.run_dir().relative_to(tmp_path))
+    run_dir = str(project.run_dir().relative_to(tmp_path))
+    assert (done.returncode, done.stdout.strip()) == (0, run_dir), done.stderr
+    again = project.command("re-evaluate", run_dir, "--quiet")
+    assert (again.returncode, again.stdout.strip()) == (0, run_dir), again.stderr
 
 
 def test_a_call_that_ignores_its_cancellation_is_left_behind(tmp_path):

@@ -32,7 +32,7 @@ from evalwright.run.newest import newest_of
 from evalwright.run.stored_run import CaseOf
 from evalwright.run.unreadable_traces import judged_before, keep_judgements, lost_traces
 from evalwright.scoring.tally import Tally
-from evalwright.session import session
+from evalwright.session import returning, session
 from evalwright.session.signals import Signals
 from evalwright.stores.manifest import drop_manifest
 
@@ -82,6 +82,7 @@ class RejudgedRun(NamedTuple):
     """Cells whose traces cannot be read, and which keep their earlier results."""
 
 
+@returning()
 def judge_again(
     calls: JudgeCalls,
     writer: RunWriter,
