@@ -272,6 +272,20 @@ def test_a_plan_of_a_suite_whose_code_makes_tests_executes_none_of_it_and_says_s
     assert str(plan).endswith(f"warning: {warning}")
 
 
+def test_mistakes_in_the_cases_of_a_plan_contain_no_secret(tmp_path, monkeypatch):
+    secret = "sk-0123456789abcdef01234567"
+    monkeypatch.setenv("SHOP_API_KEY", secret)
+    (tmp_path / "cases.jsonl").write_text(2 * (json.dumps({"id": secret, "input": "hi"}) + "\n"))
+    suite = {"schema_version": "1.0", "eval": {"name": "s"}, "dataset": {"type": "cases", "path": "cases.jsonl"},
+             "systems": [{"name": "v", "adapter": "cli", "command": ["cat"]}],
+             "evaluators": [{"name": "e", "type": "answered"}],
+             "output": [{"type": "local_files", "path": "runs"}]}  # fmt: skip
+    (tmp_path / "eval.yaml").write_text(json.dumps(suite))
+    with pytest.raises(ew.InputError, match="duplicate case id") as raised:
+        ew.plan(tmp_path / "eval.yaml", detect=0.1)
+    assert secret not in str(raised.value)
+
+
 def test_all_mistakes_of_a_plan_are_told_at_once():
     with pytest.raises(ew.InputError) as raised:
         ew.plan(80, power=2, alpha=0, trials=[])

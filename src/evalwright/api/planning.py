@@ -96,6 +96,7 @@ class CasesPlan:
         return f"<div><pre>{escape(str(self))}</pre>{picture}</div>"
 
 
+@masked_problems()
 @nothing_imported()
 def plan(
     suite: Suite | int | str | os.PathLike[str],
@@ -200,8 +201,7 @@ def _planned(suite: Suite | int | str | os.PathLike[str]) -> _Planned:
         if suite < 1:
             raise InputError(refused("suite", f"expected at least one case, found {suite}"))
         return _Planned("a suite", suite)
-    with masked_problems():
-        read = suite if isinstance(suite, Suite) else load_suite(Path(suite), None, to_run=False)
+    read = suite if isinstance(suite, Suite) else load_suite(Path(suite), None, to_run=False)
     mask = Masker.of(read.secrets, os.environ).mask_text
     warnings = tuple(mask(str(problem)) for problem in read.warnings)
     return _Planned(read.name, sum(1 for _ in read.cases), read.run.max_concurrency, warnings)
