@@ -161,6 +161,14 @@ def test_a_gate_that_did_not_pass_and_missing_cells_come_first_though_every_cell
     assert "half of it" in issues[0]["primaryLocation"]["message"]
 
 
+def test_gates_of_two_suites_are_two_problems_in_gitlab() -> None:
+    failing = summary(gate=GateOutcome(False, [GatePart("pass_rate", False, 0.5, "gte", 0.9, 40)]))
+    contexts = [ReportContext(suite=file) for file in ("shop.yaml", "bank.yaml", "shop.yaml")]
+    reports = [load("reports", "codequality")().render(stored(a_verdict()), failing, context) for context in contexts]
+    shop, bank, shop_again = (json.loads(text)[0]["fingerprint"] for text in reports)
+    assert (shop == bank, shop == shop_again) == (False, True)
+
+
 def test_a_gate_that_passed_is_no_entry() -> None:
     passing = summary(gate=GateOutcome(True, [GatePart("pass_rate", True, 0.95, "gte", 0.9, 40)]))
     assert json.loads(load("reports", "codequality")().render(stored(a_verdict()), passing)) == []

@@ -67,8 +67,8 @@ def problem_in(verdict: CaseVerdict) -> str:
 
 
 def _of_run(failures: Iterable[RunFailure], suite: CaseLine) -> Iterator[dict[str, object]]:
-    for failure in failures:  # the same problem in the next run, whatever its numbers
-        fingerprint = f"evalwright-{failure.subject}"
+    for failure in failures:  # the same problem in the next run, whatever its numbers, but not in other suites
+        fingerprint = f"evalwright-{failure.subject}-{suite.file}"
         yield _entry(f"{failure.subject}: {failure.text}", fingerprint, _SEVERITIES[failure.status], suite)
 
 
