@@ -55,6 +55,24 @@ def test_no_report_of_a_run_in_memory_has_one(tmp_path, format):
     assert KEY not in (tmp_path / "report").read_text()
 
 
+@pytest.mark.parametrize(
+    "evaluate", [ew.evaluate, lambda suite, **options: asyncio.run(ew.aevaluate(suite, **options))]
+)
+def test_no_mistake_in_cases_that_are_read_while_a_run_begins_has_one(tmp_path, evaluate):
+    (tmp_path / "eval.yaml").write_text(
+        """eval: {name: shop}
+dataset: {type: cases, path: cases.jsonl}
+systems: [{name: shop, adapter: cli, command: [cat]}]
+evaluators: [{name: says, type: answered}]
+output: {type: local_files, path: runs}
+"""
+    )
+    (tmp_path / "cases.jsonl").write_text(2 * f'{{"id": "{KEY}", "input": "hi"}}\n')
+    with pytest.raises(ew.InputError, match="duplicate case id") as raised:
+        evaluate(ew.load(tmp_path / "eval.yaml"), out=None)
+    assert KEY not in str(raised.value)
+
+
 def test_no_message_has_one(tmp_path):
     run = evaluate(["broken"] * 3, out=tmp_path, stop_after_equal_errors=2, concurrency=1)
     with pytest.raises(AssertionError) as raised:

@@ -14,6 +14,7 @@ import msgspec
 from evalwright.api.cases import CasesLike
 from evalwright.api.cells import Cell
 from evalwright.api.options import Options, Settings, signature
+from evalwright.api.problems import masked_problems
 from evalwright.api.runs import Run
 from evalwright.api.suites import Preparation, Systems, prepared
 from evalwright.api.systems import SystemLike
@@ -210,7 +211,7 @@ async def _work_here(todo: Preparation, listener: Listener) -> Outcome:
     from evalwright.run.origin import Trust
 
     try:
-        with with_objects(todo.objects):
+        with with_objects(todo.objects), masked_problems(todo.suite.secrets):
             if todo.unfinished is not None:
                 trust = Trust(todo.suite)
                 return await resumption.resume_here(todo.unfinished, listener.watch, todo.options.models, trust=trust)

@@ -44,7 +44,7 @@ def masked_problems(variables: Mapping[str, str] | None = None) -> Iterator[None
         problems = [
             replace(problem, message=mask(problem.message), key=mask(problem.key)) for problem in error.problems
         ]
-        raise InputError(problems, mask(error.headline)) from None
+        raise type(error)(problems, mask(error.headline)) from None
 
 
 @contextmanager

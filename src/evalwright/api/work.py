@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from evalwright.api.cells import Cell
+from evalwright.api.problems import masked_problems
 from evalwright.errors import counted
 from evalwright.files.masker import Masker
 from evalwright.model.result import CaseVerdict, EvaluationResult
@@ -164,7 +165,7 @@ def in_thread(
 
     def run() -> None:
         try:
-            with with_objects(objects):
+            with with_objects(objects), masked_problems(secrets):
                 events.put(_WorkEnded(work(listener), None))
         except BaseException as error:  # whatever it is: without this last event the caller would wait forever
             events.put(_WorkEnded(None, error))
