@@ -107,3 +107,12 @@ def test_a_check_of_a_text_has_its_own_type(lines):
     checks = [("contains-any", ["x"]), ("regex", "x"), ("is-json", None)]
     (line,) = lines(case("a", [{"name": kind, "type": kind, "value": value} for kind, value in checks]))
     assert [row["type"] for row in line["evaluator_results"]] == ["contains-any", "regex", "is-json"]
+
+
+def test_a_check_of_a_text_has_its_own_type_within_composites(lines):
+    check = {"name": "c", "type": "contains-all", "value": ["x"]}
+    inner = {"name": "inner", "type": "composite", "aggregator": {"type": "weighted_average"}, "evaluators": [check]}
+    (line,) = lines(case("a", [{**inner, "name": "outer", "evaluators": [inner, {**check, "type": "contains-any"}]}]))
+    (outer,) = line["evaluator_results"]
+    nested, plain = outer["evaluator_results"]
+    assert (nested["evaluator_results"][0]["type"], plain["type"]) == ("contains-all", "contains-any")

@@ -79,8 +79,9 @@ class _CaseFacts(NamedTuple):
     """What a line says about its case."""
 
     weights: dict[str, float]
-    checks: dict[str, str]
-    """What evaluators that look at the text check, by their names: these are types of their own in AgentV."""
+    checks: dict[tuple[str, ...], str]
+    """What evaluators check of the text, which are types of their own in AgentV, by their names below those of the
+    composites that they are members of."""
     conversation: str | None
     target: str | None
     """The case's own target, if it names one."""
@@ -89,8 +90,18 @@ class _CaseFacts(NamedTuple):
     def of(cls, case: Case) -> _CaseFacts:
         specs = case.evaluators or ()
         weights = {spec.name: spec.weight for spec in specs}
-        checks = {spec.name: str(spec.config["check"]).replace("_", "-") for spec in specs if spec.type == "text_check"}
+        checks = dict(check for spec in specs for check in _checks(spec.name, spec.type, spec.config))
         return cls(weights, checks, case.group, case.extra.get("target"))
+
+
+def _checks(
+    name: str, kind: str, config: Mapping[str, Any], above: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], str]]:
+    path = (*above, name)
+    if kind == "text_check":
+        yield path, str(config["check"]).replace("_", "-")
+    for member in config["evaluators"] if kind == "composite" else ():
+        yield from _checks(member["name"], member["type"], member.get("config") or {}, path)
 
 
 def _line(dataset: str, cell: FullCell, case: _CaseFacts) -> dict[str, Any]:
@@ -120,7 +131,7 @@ def _result(row: EvaluationResult, case: _CaseFacts) -> dict[str, Any]:
     children = row.detail.get("children")
     result: dict[str, Any] = {
         "name": row.evaluator,
-        "type": case.checks.get(row.evaluator) or _TYPES.get(row.evaluator_type, row.evaluator_type),
+        "type": _type(row.evaluator_type, case.checks.get((row.evaluator,))),
         "score": score,
         "weight": case.weights.get(row.evaluator, 1.0),
         "verdict": "fail" if row.error is not None else row.detail.get("verdict") or band(score),
@@ -130,7 +141,7 @@ def _result(row: EvaluationResult, case: _CaseFacts) -> dict[str, Any]:
         "details": details_of(row.detail) or None,
     }
     result |= {"error": row.error.message} if row.error is not None else {}
-    return result | ({"evaluator_results": [_child(child) for child in children]} if children else {})
+    return result | ({"evaluator_results": _members(children, case, (row.evaluator,))} if children else {})
 
 
 def _misses(row: EvaluationResult) -> list[str]:
@@ -138,16 +149,24 @@ def _misses(row: EvaluationResult) -> list[str]:
     return [*row.misses, *([f"Evaluator '{row.evaluator}' failed: {row.error.message}"] if row.error else [])]
 
 
-def _child(child: dict[str, Any]) -> dict[str, Any]:
+def _type(kind: str, check: str | None) -> str:
+    return check or _TYPES.get(kind, kind)
+
+
+def _members(children: list[dict[str, Any]], case: _CaseFacts, above: tuple[str, ...]) -> list[dict[str, Any]]:
+    return [_child(child, case, (*above, str(child.get("evaluator")))) for child in children]
+
+
+def _child(child: dict[str, Any], case: _CaseFacts, path: tuple[str, ...]) -> dict[str, Any]:
     """A member of a composite, which may itself be one."""
     detail = child.get("detail") or {}
     members = detail.get("children")
     result = {
         "name": child.get("evaluator"),
-        "type": _TYPES.get(str(child.get("evaluator_type")), child.get("evaluator_type")),
+        "type": _type(str(child.get("evaluator_type")), case.checks.get(path)),
         "score": child.get("score") or 0.0,
         **{key: child.get(key) for key in ("weight", "verdict", "hits", "misses")},
         "reasoning": child.get("reason") or None,
         "details": details_of(detail) or None,
     }
-    return result | ({"evaluator_results": [_child(member) for member in members]} if members else {})
+    return result | ({"evaluator_results": _members(members, case, path)} if members else {})
