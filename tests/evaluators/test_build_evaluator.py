@@ -52,6 +52,8 @@ def keys() -> list[str]:
         ("execution_metrics", {"max_tokens": float("inf")}, "max_tokens", ["'max_tokens'", "finite number", "inf"]),
         ("field_check", {"field": "x", "equals": [{"a": float("inf")}]}, "equals[0].a", ["finite number", "inf"]),
         ("tokens_per_second_above", {"min_tps": 0}, "min_tps", ["'min_tps'", "number > 0"]),
+        ("code_judge", {"script": []}, "script", ["a string, of length >= 1, found an empty list"]),
+        ("field_accuracy", {"fields": []}, "fields", ["a list of mappings, of length >= 1, found an empty list"]),
         ("stream_completed", {"x": 1}, "x", ["unknown key 'x'"]),
         ("tool_called", {"tool_name": ["a"]}, "tool_name", ["'tool_name'", "string", "a list"]),
         ("tool_called", {"tool_name": "t", "min_calls": "2"}, "min_calls", ["'min_calls'", "int", "the string '2'"]),

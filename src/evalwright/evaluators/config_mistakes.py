@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Collection, Iterator, Mapping
 from types import UnionType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
@@ -14,6 +15,8 @@ from evalwright.evaluators.wording import in_words, noun, shown
 from evalwright.files.key_paths import Place, as_written, bracketed
 
 __all__ = ["endless_number", "mismatches", "undeclared_key"]
+
+_LIMIT = re.compile(r"Expected `[^`]*` (.+)")
 
 
 class _Field(NamedTuple):
@@ -136,14 +139,17 @@ def _fields(kind: Any) -> dict[str, _Field]:
 
 
 def _bound(detail: str) -> str:
-    """The limits in a message of msgspec, such as `Expected `int` >= 1`."""
-    limits = [i for sign in "<>" if (i := detail.find(f" {sign}")) >= 0]
-    return detail[min(limits) :].removesuffix(".0") if limits else ""
+    """The limit in a message of msgspec, such as `Expected `int` >= 1`."""
+    limit = _LIMIT.fullmatch(detail)
+    if limit is None:
+        return ""
+    # the length is that of a list, not of what is in it
+    return f", {limit[1]}" if limit[1].startswith("of length") else f" {limit[1].removesuffix('.0')}"
 
 
 def _with_type(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return as_written(value)
     if isinstance(value, (list, dict)):
-        return f"a {noun(type(value))}"
+        return f"{'a' if value else 'an empty'} {noun(type(value))}"
     return f"the {noun(type(value))} {shown(value, 60)}"
