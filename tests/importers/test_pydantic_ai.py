@@ -143,6 +143,19 @@ def test_an_output_that_was_refused_is_no_answer(tmp_path):
     assert trace["output"]["final_answer"] is None
 
 
+def test_an_output_without_an_id_that_was_refused_is_no_answer(tmp_path):
+    refusal = {"part_kind": "retry-prompt", "content": "no city", "tool_name": "final_result"}
+    call = {"part_kind": "tool-call", "tool_name": "final_result", "args": {"town": 1}}
+    _, trace, _ = history(tmp_path, request(0, asked()), response(1, call), request(2, refusal))
+    assert trace["output"]["structured"] is None
+
+
+@pytest.mark.parametrize("kind", [{"media_type": "application/pdf"}, {"media_type": "text/plain"}, {}])
+def test_an_attachment_of_any_other_kind_is_a_document(tmp_path, kind):
+    done, trace, _ = history(tmp_path, request(0, asked([{"kind": "binary", "data": "YQ==", **kind}])), response(1))
+    assert (trace["messages"][0]["content"], done.notes) == ("[document]", ["lost: blocks of type 'document': 1"])
+
+
 def test_what_is_no_text_is_named_and_counted(tmp_path):
     image = {"kind": "image-url", "url": "http://localhost/a.png"}
     picture = {"kind": "binary", "media_type": "image/png", "data": "YQ=="}

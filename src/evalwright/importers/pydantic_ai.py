@@ -79,7 +79,7 @@ class _History:
         self._instructions: str | None = None
         self._requested_at: datetime | None = None
         """When the last request was sent."""
-        self._output: tuple[str, dict[str, Any]] | None = None
+        self._output: tuple[str | None, dict[str, Any]] | None = None
         """The id and the arguments of the last call that returns the agent's output."""
 
     def read(self, message: Mapping[str, Any]) -> None:
@@ -149,11 +149,11 @@ class _History:
             if isinstance(content, str) and content:
                 turn.think(content)
         elif kind in _CALLS:
-            name, call_id = str(part.get("tool_name", "tool")), part.get("tool_call_id")
+            call_id, name = _id_and_name(part)
             arguments = arguments_of(part.get("args"))
-            self._talk.calls_in(turn, name, call_id, arguments, at)
-            if name.startswith(_OUTPUT):
-                self._output = str(call_id), arguments
+            self._talk.calls_in(turn, name or "tool", call_id, arguments, at)
+            if name is not None and name.startswith(_OUTPUT):
+                self._output = call_id, arguments
         elif kind in _RESULTS:
             self._result(part, at, failed=part.get("outcome") not in (None, "success"))
         elif kind == "file":
@@ -162,8 +162,7 @@ class _History:
             self._notes.lose(f"parts of type {kind!r}")
 
     def _result(self, part: Mapping[str, Any], at: datetime | None, *, failed: bool) -> None:
-        call_id, name = part.get("tool_call_id"), part.get("tool_name")
-        call_id, name = (value if isinstance(value, str) else None for value in (call_id, name))
+        call_id, name = _id_and_name(part)
         if failed and self._output is not None and call_id == self._output[0]:
             self._output = None  # it did not hold the schema, and the model is asked again
         content = part.get("content")
@@ -188,13 +187,20 @@ class _History:
         return "\n".join(texts)
 
 
+def _id_and_name(part: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """The id of a call and the name of its tool, in the call or in its result."""
+    call_id, name = part.get("tool_call_id"), part.get("tool_name")
+    return call_id if isinstance(call_id, str) else None, name if isinstance(name, str) else None
+
+
 def _attached(part: Any) -> str | None:
     """The type of a part of a prompt that is no text: `image`, `audio`, ...; None for anything else."""
     if not isinstance(part, dict):
         return None
     kind = part.get("kind")
     if kind in ("binary", "uploaded-file"):
-        return str(part.get("media_type")).partition("/")[0]
+        family = str(part.get("media_type")).partition("/")[0]
+        return family if family in _ATTACHED.values() else "document"
     return _ATTACHED.get(kind) if isinstance(kind, str) else None
 
 
