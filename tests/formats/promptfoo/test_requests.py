@@ -39,6 +39,7 @@ def test_the_output_of_a_response_is_an_expression_or_a_function(tmp_path, code,
     [
         ({"a": "b", "error": None}, "json", {"a": "b", "error": None}),
         ({"error": "down"}, "json", {"error": "down"}),
+        ({"jobs": [{"error": "down"}]}, "json.jobs[0]", {"error": "down"}),
         ({"a": "b", "error": "down"}, "({text: json.a, error: json.none})", {"text": "b"}),
         ({"a": "b", "error": "down"}, "({error: json.error})", "down"),
     ],

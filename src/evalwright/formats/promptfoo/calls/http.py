@@ -144,8 +144,8 @@ class HttpProvider(Caller):
             raise TargetError(
                 f"transformResponse: {error}; the response: {shortened(text)}", "transform_error"
             ) from None
-        # a body that names an error among its data is an output; one that the code has made reports an error
-        if isinstance(reply, dict) and ("output" in reply or (reply.get("error") and reply != whole)):
+        # data of the body that names an error is an output; what the code has made reports an error
+        if isinstance(reply, dict) and ("output" in reply or (reply.get("error") and not _holds(whole, reply))):
             from evalwright.formats.promptfoo.calls.replies import reply_in
 
             return reply_in(reply)
@@ -155,6 +155,17 @@ class HttpProvider(Caller):
 
     async def close(self) -> None:
         await self._client.aclose()
+
+
+def _holds(document: Any, value: Any) -> bool:
+    """Whether a value is the document or, at any depth, in it."""
+    parts = [document]
+    while parts:
+        part = parts.pop()
+        if part == value:
+            return True
+        parts += part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    return False
 
 
 def _filled_body(value: Any, names: Mapping[str, Any]) -> Any:
