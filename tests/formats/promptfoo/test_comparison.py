@@ -50,6 +50,14 @@ def test_one_output_of_each_test_keeps_its_outcome_and_the_others_fail(tmp_path)
     assert len(asked(tmp_path)) == 2
 
 
+def test_the_members_of_a_set_count_as_assertions_of_their_own(tmp_path):
+    """Of these columns, the second has two of four assertions, and the first one."""
+    members = [{"type": "contains", "value": text} for text in ("longest", "longest one", "nothing of these")]
+    assertions = [{"type": "starts-with", "value": "a"}, {"type": "assert-set", "assert": members}]
+    ran = run(tmp_path, {**CONFIG, "tests": [{"vars": {"q": "one"}, "assert": [*assertions, {"type": "max-score"}]}]})
+    assert [row.passed for row in ran.rows if row.evaluator_type == "max-score"] == [False, True, False]
+
+
 def test_a_choice_that_is_none_is_an_error_of_all(tmp_path):
     ran = run(tmp_path, CONFIG, judge__py=JUDGE, says="either 0 or 2")
     assert ran.statuses == ["error"] * 3 + ["fail", "fail", "pass"]

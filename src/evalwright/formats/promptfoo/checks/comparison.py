@@ -13,7 +13,7 @@ from evalwright.formats.promptfoo.checks.replies import graded_reply
 from evalwright.formats.promptfoo.checks.rubrics import own_messages, parsed_output
 from evalwright.formats.promptfoo.faults import TemplateError
 from evalwright.formats.promptfoo.graders import Grader, grader_of, grader_requests
-from evalwright.formats.promptfoo.kinds import COMPARISONS
+from evalwright.formats.promptfoo.kinds import COMPARISONS, SET
 from evalwright.formats.promptfoo.templates import render
 from evalwright.formats.promptfoo.values import shown_text, template_text
 from evalwright.model.chat import ChatRequest
@@ -135,11 +135,20 @@ class PromptfooComparison:
             raise EvaluatorError("max-score needs at least one other assertion to compare by", "bad_value")
         if errors := [row.evaluator for row in others if row.error is not None]:
             raise EvaluatorError(f"{trace.variant_name} has no score: {', '.join(errors)} had an error", "bad_value")
-        shares = [float(weights.get(row.evaluator_type, 1)) for row in others]
-        total = sum((row.score or 0.0) * share for row, share in zip(others, shares, strict=True))
+        scores = [score for row in others for score in _single_scores(row.evaluator_type, row.score, row.detail)]
+        shares = [float(weights.get(kind, 1)) for kind, _ in scores]
+        total = sum(score * share for (_, score), share in zip(scores, shares, strict=True))
         if value.get("method") == "sum":
             return total
         return total / sum(shares) if sum(shares) > 0 else 0.0
+
+
+def _single_scores(kind: str, score: float | None, detail: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """The type and the score of an assertion; of a set, those of its members, as promptfoo counts them."""
+    if kind != SET:
+        yield kind, score or 0.0
+    for member in detail.get("children", ()):
+        yield from _single_scores(member["evaluator_type"], member["score"], member["detail"])
 
 
 def _output(trace: Trace) -> str:
