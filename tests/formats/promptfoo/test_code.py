@@ -197,6 +197,27 @@ def test_code_sees_the_tokens_of_a_response(tmp_path, said, seen):
     assert result["response"].get("tokenUsage") == seen
 
 
+def test_code_sees_the_output_of_a_response_after_the_transforms_of_the_test(tmp_path):
+    seen = {"type": "python", "value": "context['providerResponse']['output'] == 'aPT'", "transform": "output"}
+    test = {"vars": {"q": "a"}, "options": {"transform": "output.concat('T')"}, "assert": [seen]}
+    echo = {"id": "echo", "transform": "output.concat('P')"}
+    own = {**seen, "transform": "output.concat('A')"}
+    found = run(tmp_path, {**ECHO, "providers": [echo], "tests": [test, {**test, "assert": [own]}]})
+    assert found.judged() == ["python#0 pass", "python#0 pass"]
+
+
+def test_code_sees_what_else_a_provider_returned(tmp_path):
+    provider = "def call_api(prompt, options, context):\n    return {'output': 'x', 'steps': ['a'], 'none': None}\n"
+    value = "context['providerResponse']['steps'] == ['a']"
+    config = {**ECHO, "providers": ["file://p.py"], "tests": [{"assert": [{"type": "python", "value": value}]}]}
+    assert run(tmp_path, config, p__py=provider).judged() == ["python#0 pass"]
+
+
+def test_code_sees_no_keys_that_its_test_does_not_have(tmp_path):
+    code = "context['test'].get('threshold', 0.5) == 0.5 and 'description' not in context['test']"
+    assert asserted(tmp_path, "x", {"type": "python", "value": code}).judged() == ["python#0 pass"]
+
+
 def test_code_sees_the_assertions_of_its_test(tmp_path):
     code = "context['test']['assert'][1]['value'] == 'x'"
     result = asserted(tmp_path, "x", {"type": "python", "value": code}, {"type": "contains", "value": "x"})

@@ -237,7 +237,8 @@ def context_of(question: AssertionInput) -> dict[str, Any]:
     seen: Mapping[str, Any] = question.trace.extra.get("promptfoo", {})
     own = question.case.extra.get("promptfoo", {})
     remarks = seen.get("remarks", {})
-    response = {"output": seen.get("response", question.output), "metadata": seen.get("metadata", {}), **remarks}
+    output = seen.get("output", question.trace.output.final_answer)
+    response = {**remarks, "output": output, "metadata": seen.get("metadata", {})}
     if "raw" in seen:
         response["raw"] = seen["raw"]
     metrics = question.trace.metrics
@@ -257,8 +258,8 @@ def context_of(question: AssertionInput) -> dict[str, Any]:
             ],
             "metadata": question.case.metadata,
             "options": own.get("options", {}),
-            "description": question.case.description,
-            "threshold": own.get("threshold"),
+            **({"description": question.case.description} if question.case.description else {}),
+            **({"threshold": own["threshold"]} if own.get("threshold") is not None else {}),
         },
         "provider": seen.get("provider", {}),
         "providerResponse": response,

@@ -34,8 +34,8 @@ class ProviderCall(NamedTuple):
 
 
 class ProviderReply(NamedTuple):
-    """What a provider returned; `cost` in US dollars, `remarks` on the output under promptfoo's names: `cached`,
-    `finishReason`, `guardrails`, `logProbs`, `tokenUsage`."""
+    """What a provider returned; `cost` in US dollars. `remarks` is what else it said, which assertions can read:
+    `cached`, `finishReason`, `guardrails`, `logProbs` and `tokenUsage` of promptfoo, and keys of the user's own."""
 
     output: Any
     cost: float | None = None

@@ -14,8 +14,8 @@ from evalwright.formats.promptfoo.values import as_javascript
 
 __all__ = ["reply_in"]
 
-_REMARKS = ("cached", "finishReason", "guardrails", "latencyMs", "logProbs")
-"""What a provider may say of its output, which assertions read."""
+_READ = frozenset(("output", "error", "cost", "metadata", "raw", "tokenUsage"))
+"""What a reply has a place of its own for; all else is for the assertions."""
 
 
 def reply_in(returned: Any) -> ProviderReply:
@@ -37,7 +37,7 @@ def reply_in(returned: Any) -> ProviderReply:
         metadata if isinstance(metadata, dict) else {},
         returned.get("raw"),
         {
-            **{key: returned[key] for key in _REMARKS if returned.get(key) is not None},
+            **{key: value for key, value in returned.items() if key not in _READ and value is not None},
             **({"tokenUsage": used} if used else {}),
         },
         str(returned["error"]) if returned.get("error") else None,
