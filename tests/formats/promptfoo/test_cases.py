@@ -75,6 +75,29 @@ def test_cells_of_csv_quote_texts_with_commas_and_name_files(tmp_path):
     assert found.judged() == ["contains-any#0 pass", "contains-any#0 fail", "equals#0 pass", "equals#0 fail"]
 
 
+@pytest.mark.parametrize(
+    ("cell", "kind"),
+    [
+        ("trajectory:tool-used: x", "trajectory:tool-used"),
+        ("not-trajectory:step-count(2): x", "not-trajectory:step-count"),
+        ("similar:dot(0.3): x", "similar:dot"),
+        ("human", "equals"),
+        ("select-best: the shortest", "equals"),
+        ("NOT-contains: x", "equals"),
+        ("file:x.js", "equals"),
+    ],
+)
+def test_a_cell_of_a_table_names_a_type_of_the_short_form(tmp_path, cell, kind):
+    suite = load_suite(write(tmp_path, {**ECHO, "tests": "t.csv"}, **{"t.csv": f'q,__expected\na,"{cell}"\n'}))
+    assert [spec.called for spec in suite.cases[0].evaluators] == [kind]
+
+
+def test_columns_whose_names_begin_with_expected_are_expectations(tmp_path):
+    table = "q,__expected1a,__expected two\na,contains: a,contains: b\n"
+    found = run(tmp_path, {**ECHO, "tests": "t.csv"}, **{"t.csv": table})
+    assert found.judged() == ["contains#0 pass", "contains#1 fail"]
+
+
 def test_defaults_come_before_what_a_test_says(tmp_path):
     config = {
         **ECHO,

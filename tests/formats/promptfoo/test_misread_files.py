@@ -224,6 +224,19 @@ def test_mistakes_in_a_table_are_reported_with_their_lines(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("number", ["nan", "1_000", "inf", "1e999", "x"])
+def test_thresholds_in_a_table_are_decimal_numbers(tmp_path, number):
+    table = f"q,__expected,__threshold,__config:__expected:threshold\na,latency:{number},{number},{number}\n"
+    with pytest.raises(InputError) as refused:
+        load_suite(write(tmp_path, {**ECHO, "tests": "t.csv"}, **{"t.csv": table}))
+    assert str(refused.value).count(f"expected a number, found {number!r}") == 3
+
+
+def test_a_comparison_in_a_table_is_named_as_the_text_that_it_is(tmp_path):
+    suite = load_suite(write(tmp_path, {**ECHO, "tests": "t.csv"}, **{"t.csv": "q,__expected\na,max-score\n"}))
+    assert any("'max-score' is no assertion in a CSV file" in str(warning) for warning in suite.warnings)
+
+
 def test_cells_may_be_separated_by_another_character(tmp_path, monkeypatch):
     table = {"t.csv": '\ufeffq;__expected\r\n"a;b";"contains: a;b"\r\nc,d;equals: c,d\r\n'}
     monkeypatch.setenv("PROMPTFOO_CSV_DELIMITER", ";")

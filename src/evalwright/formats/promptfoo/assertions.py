@@ -16,6 +16,7 @@ from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.providers import Provider, Providers
 from evalwright.formats.promptfoo.shapes import ASSERTION, warn_of_others, what_fits
 from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, in_file, split_function
+from evalwright.formats.promptfoo.tables import cell_number
 from evalwright.formats.promptfoo.templates import holds_template
 from evalwright.formats.promptfoo.values import as_javascript
 from evalwright.model.plan import EvaluatorSpec
@@ -29,8 +30,9 @@ _THRESHOLDS = {
     "rouge-n": 0.75, "similar": 0.8,
 }  # fmt: skip
 """Thresholds of the short form, if it names none."""
-_CODE = re.compile(r"^(javascript|fn|eval|python|grade|llm-rubric|file):")
-_SHORT = re.compile(r"^(not-)?([a-z][\w:-]*?)(?:\((\d+(?:\.\d+)?)\))?(?::|$)", re.IGNORECASE)
+_CODE = re.compile(r"(javascript|fn|eval|python|grade|llm-rubric|file(?=://)):")
+_TYPES = "|".join(sorted({*CHECKS, *UNSUPPORTED} - {"human"}, key=len, reverse=True))
+_SHORT = re.compile(rf"(not-)?({_TYPES})(?:\((\d+(?:\.\d+)?)\))?(?::|$)")
 
 
 class AuthoredAssertion(NamedTuple):
@@ -50,10 +52,9 @@ def short_form(text: str) -> dict[str, Any]:
         kind = {"fn": "javascript", "eval": "javascript", "grade": "llm-rubric"}.get(code[1], code[1])
         return {"type": kind, "value": rest}
     match = _SHORT.match(text)
-    kind = match[2] if match else ""
-    if match is None or kind not in (*CHECKS, *COMPARISONS, *UNSUPPORTED):
+    if match is None:
         return {"type": "equals", "value": text}
-    value = text[match.end() :].strip()
+    kind, value = match[2], text[match.end() :].strip()
     assertion: dict[str, Any] = {"type": f"{match[1] or ''}{kind}"}
     if kind in _LISTS:
         assertion["value"] = listed_texts(value)
@@ -61,9 +62,10 @@ def short_form(text: str) -> dict[str, Any]:
         pass
     elif value:
         assertion["value"] = value
-    threshold = float(match[3]) if match[3] else _THRESHOLDS.get(kind)
+    threshold: float | str | None = float(match[3]) if match[3] else _THRESHOLDS.get(kind)
     if kind in ("latency", "cost") and not match[3] and value:
-        threshold = float(value)
+        number = cell_number(value)
+        threshold = value if number is None else number  # a text is then reported as a mistake in the threshold
     return assertion if threshold is None else {**assertion, "threshold": as_javascript(threshold)}
 
 

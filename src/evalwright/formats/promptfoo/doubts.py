@@ -14,7 +14,7 @@ from evalwright.formats.promptfoo.checks.texts import listed_texts
 from evalwright.formats.promptfoo.dependence import stored_as
 from evalwright.formats.promptfoo.file import env_names
 from evalwright.formats.promptfoo.http_settings import TOOL_NAMES
-from evalwright.formats.promptfoo.kinds import CALL_MODELS, CHECKS, base_of, in_module
+from evalwright.formats.promptfoo.kinds import CALL_MODELS, CHECKS, COMPARISONS, base_of, in_module
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.prompts import AuthoredPrompt, allows
 from evalwright.formats.promptfoo.providers import called_of, provider_kind
@@ -317,9 +317,13 @@ def _schema_mistake(value: Any) -> str:
 
 def doubt_cell(text: str) -> Iterator[str]:
     """Warnings about a cell of a CSV file that must be equalled although it looks like an assertion."""
-    match = _TYPED.match(text.strip())
+    text = text.strip()
+    required = f"the output must equal {text!r:.60}"
+    if (kind := text.partition(":")[0]) in COMPARISONS:
+        yield f"{kind!r} is no assertion in a CSV file: {required}"
+    match = _TYPED.match(text)
     if match is not None and match[1] not in (*CHECKS, *_CODE) and (near := did_you_mean(match[1], CHECKS)):
-        yield f"no assertion type {match[1]!r}{near}; the output must equal {text.strip()!r:.60}"
+        yield f"no assertion type {match[1]!r}{near}; {required}"
 
 
 def _mistake(expression: str) -> str:

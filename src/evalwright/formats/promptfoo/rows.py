@@ -11,11 +11,12 @@ from evalwright.files.key_paths import as_written
 from evalwright.formats.promptfoo.assertions import short_form
 from evalwright.formats.promptfoo.doubts import doubt_cell
 from evalwright.formats.promptfoo.origin import Origin
-from evalwright.formats.promptfoo.tables import DELIMITER, rows_of
+from evalwright.formats.promptfoo.tables import DELIMITER, cell_number, rows_of
 
 __all__ = ["tests_in"]
 
-_EXPECTED = re.compile(r"__expected(\d*)$")
+_EXPECTED = re.compile(r"__expected")
+"""Whatever follows, the column has assertions in promptfoo."""
 _CONFIG = re.compile(r"__config:__expected(\d*):(\w+)$")
 _METADATA = "__metadata:"
 _COMMA = re.compile(r"(?<!\\),")
@@ -53,7 +54,7 @@ def _test(row: dict[str, str], origin: Origin, place: str) -> dict[str, Any]:
     test: dict[str, Any] = {"vars": {key: value for key, value in row.items() if not key.startswith("__")}}
     expected = {key: short_form(row[key]) for key in row if _EXPECTED.match(key) and row[key].strip()}
     for key, value in row.items():
-        for doubt in doubt_cell(value) if _EXPECTED.match(key) else ():
+        for doubt in doubt_cell(value) if key in expected and expected[key]["type"] == "equals" else ():
             origin.warn(f"{place}: {key}: {doubt}")
         if match := _CONFIG.match(key):
             _configure(_meant(expected, match[1]), match[2], key, value, origin, place)
@@ -79,12 +80,10 @@ def _meant(expected: Mapping[str, dict[str, Any]], number: str) -> dict[str, Any
 
 
 def _configure(assertion: dict[str, Any] | None, name: str, key: str, value: str, origin: Origin, place: str) -> None:
-    try:
-        threshold = float(value)
-    except ValueError:
+    threshold = cell_number(value)
+    if threshold is None:
         origin.report(f"{place}: {key}: expected a number, found {as_written(value)}")
-        return
-    if name != "threshold":
+    elif name != "threshold":
         origin.report(f"{place}: {key}: only the threshold of an assertion can be set")
     elif assertion is not None:
         assertion["threshold"] = threshold
@@ -98,7 +97,6 @@ def _add_plain_cell(test: dict[str, Any], row: dict[str, str], origin: Origin, p
         if row.get(f"__{key}"):
             test[key] = row[f"__{key}"]
     if threshold := row.get("__threshold"):
-        try:
-            test["threshold"] = float(threshold)
-        except ValueError:
+        test["threshold"] = cell_number(threshold)
+        if test["threshold"] is None:
             origin.report(f"{place}: __threshold: expected a number, found {as_written(threshold)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -12,7 +13,7 @@ from evalwright.files.key_paths import as_written
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.session import environment
 
-__all__ = ["DELIMITER", "CsvRow", "rows_of"]
+__all__ = ["DELIMITER", "CsvRow", "cell_number", "rows_of"]
 
 
 class CsvRow(NamedTuple):
@@ -24,6 +25,7 @@ class CsvRow(NamedTuple):
 
 DELIMITER = "PROMPTFOO_CSV_DELIMITER"
 """The variable with the character between cells, if it is not a comma."""
+_NUMBER = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?\s*", re.ASCII | re.IGNORECASE)
 _OPEN = re.compile(r'"(?:[^"]++|"")*+\Z')
 
 
@@ -36,6 +38,12 @@ def rows_of(text: str, file: str, origin: Origin) -> tuple[list[str], Iterator[C
     records = _records(text, file, origin, delimiter)
     header = next(records, CsvRow("", [])).cells
     return header, _fitting(records, header, origin, "a comma" if delimiter == "," else repr(delimiter))
+
+
+def cell_number(cell: str) -> float | None:
+    """The number in a cell; None if it is no finite decimal number."""
+    number = float(cell) if _NUMBER.fullmatch(cell) else math.inf
+    return number if math.isfinite(number) else None
 
 
 @cache
