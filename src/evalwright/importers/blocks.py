@@ -158,8 +158,5 @@ def user_blocks(
 
 def _result(talk: Transcript, block: ContentBlock, notes: ImportNotes, at: Any) -> None:
     content = block.content
-    shown = content if isinstance(content, _READY) else texts_of(content, notes)
+    shown = content if isinstance(content, (str, dict)) else texts_of(content, notes)
     talk.result(block.tool_use_id, shown, at=at, failed=bool(block.is_error))
-
-
-_READY = (str, dict)

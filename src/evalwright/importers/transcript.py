@@ -124,9 +124,9 @@ class Transcript:
         a call.
         """
         last = self._entries[-1] if self._entries else None
-        if isinstance(last, AgentTurn) and (
-            not (last.calls or last.texts) if for_text else not (last.calls and self._pending)
-        ):
+        follows_call = isinstance(last, AgentTurn) and last.calls and (for_text or self._pending)
+        follows_text = isinstance(last, AgentTurn) and last.texts and for_text
+        if isinstance(last, AgentTurn) and not follows_call and not follows_text:
             last.finished_at = at or last.finished_at
             return last
         turn = AgentTurn(None, None, at, at)

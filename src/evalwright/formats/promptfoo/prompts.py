@@ -46,7 +46,8 @@ def prompts_of(raw: Any, sources: Sources, origin: Origin) -> list[AuthoredPromp
     prompts: list[AuthoredPrompt] = []
     if isinstance(raw, dict) and raw.keys().isdisjoint(PROMPT):
         return [prompt for text, label in raw.items() for prompt in reading.labelled(str(text), label, origin)]
-    for i, entry in enumerate(entries := raw if isinstance(raw, list) else [raw]):
+    entries = raw if isinstance(raw, list) else [raw]
+    for i, entry in enumerate(entries):
         place = origin.at(i) if isinstance(raw, list) else origin
         if isinstance(entry, str) and entry in entries[:i]:
             place.warn("the same text again: as in promptfoo, it is one prompt; give it a label to have it twice")
