@@ -384,3 +384,9 @@ def test_calls_of_functions_are_those_of_the_model(tmp_path, output, status):
 )
 def test_a_reason_says_what_was_missing_or_for_not_what_was_there(tmp_path, assertion, reason):
     assert [row.reason for row in asserted(tmp_path, "a b", assertion).rows] == [reason]
+
+
+@pytest.mark.parametrize(("value", "found"), [(True, "true"), ({"a": None}, "a mapping"), (None, "none")])
+def test_a_value_of_another_type_is_shown_as_it_is_written(tmp_path, value, found):
+    [row] = asserted(tmp_path, "a", {"type": "contains", "value": value}).rows
+    assert row.error.message == f"contains needs a value: expected a text or a number, found {found}"

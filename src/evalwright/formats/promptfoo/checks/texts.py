@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from evalwright.errors import EvaluatorError, counted
+from evalwright.files.key_paths import as_written
 from evalwright.formats.promptfoo.evaluator import AssertionInput, expected_or_forbidden
 from evalwright.formats.promptfoo.values import as_javascript, compact_json, template_text
 from evalwright.formats.shared.javascript.characters import CLASSES, InvalidPattern
@@ -179,7 +180,7 @@ def _after_gap(text: str, at: int) -> int:
 
 
 def _needs(question: AssertionInput, what: str) -> EvaluatorError:
-    shown = "none" if question.value in (None, "") else f"{question.value!r:.60}"
+    shown = "none" if question.value in (None, "") else as_written(question.value)
     return EvaluatorError(f"{question.kind} needs a value: expected {what}, found {shown}", "bad_value")
 
 
