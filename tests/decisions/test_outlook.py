@@ -28,6 +28,15 @@ def test_sides_of_unequal_trials_are_said_to_be_so_and_only_those_of_b_cost() ->
     assert (needed.trials, needed.cost_usd) == (1, pytest.approx((needed.cases - 40) * 0.5))
 
 
+def test_further_trials_of_the_suite_are_counted_from_those_that_b_has() -> None:
+    a, b = (SideCounts("v", passes={f"c{i}": CaseTotal(n / 2, n) for i in range(40)}) for n in (10, 4))
+    for case in b.passes:
+        b.measures["cost"].add(case, 0.5)
+    needed = decision_of(a, b, Terms(population="suite", margin=0.02), Identity(), CaseGroups()).next
+    assert needed is not None
+    assert (needed.cases, needed.cost_usd) == (40, (needed.trials - 4) * 40 * 0.5)
+
+
 @pytest.mark.parametrize(("lost", "claim"), [(10, "better"), (20, None), (21, None), (30, "worse")])
 def test_what_it_would_take_to_be_better_or_worse_is_to_pass_the_limit_of_that_verdict(
     lost: int, claim: str | None

@@ -35,7 +35,7 @@ def next_part(decision: Decision, pairs: Pairs, b: SideCounts, *, better: bool) 
         return None
     suite, trials = decision.population == "suite", decision.trials[1]
     mean = b.measures["cost"].mean_of_cases()
-    cells = (needed - now) * (decision.n if suite else trials)
+    cells = (needed - trials) * decision.n if suite else (needed - now) * trials
     cost = None if mean is None else cells * mean
     if cost is not None and not isfinite(cost):
         cost = None

@@ -219,7 +219,7 @@ class NextPart(msgspec.Struct):
 
     cases: int
     trials: int
-    """Of B; A has as many as now."""
+    """Of B. A has as many as now if cases are needed, and as many as B if trials are."""
     cost_usd: float | None = None
     """Of the further cells of B."""
     claim: str = "not worse"
