@@ -107,7 +107,8 @@ def must_not_be_empty(suite: Suite, *, to_run: bool = True, may_be: bool = True)
     why_empty = getattr(suite.cases, "why_empty", None)
     problem = Problem(str(suite.source), "has no cases") if why_empty is None else why_empty()
     if suite.empty == "refused" or (to_run and suite.empty == "loaded"):
-        raise InputError(problem, "nothing to run; --allow-empty accepts that" if may_be else "nothing to run")
+        why = suite.unexecuted or problem  # what code would have made, where none is executed
+        raise InputError(why, "nothing to run; --allow-empty accepts that" if may_be else "nothing to run")
     if problem not in suite.warnings:
         suite.warnings.append(problem)
 

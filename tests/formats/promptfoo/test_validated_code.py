@@ -131,6 +131,15 @@ def test_commands_that_only_read_a_suite_make_no_tests(tmp_path, capsys, monkeyp
         assert "gen.py was not executed" in capsys.readouterr().err
 
 
+def test_a_forecast_names_the_code_whose_tests_it_lacks_if_there_are_no_others(tmp_path, capsys):
+    from evalwright.cli import main
+
+    write(tmp_path, {**ECHO, "tests": ["file://gen.py:tests"]}, **{"gen.py": "def tests(): return []\n"})
+    with pytest.raises(SystemExit, match="2"):
+        main(["run", str(tmp_path), "--dry-run"])
+    assert "the tests that gen.py makes are missing: it is not executed" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("options", [RunOptions(), RunOptions(cases=["test-7"])])
 def test_suites_whose_tests_code_makes_are_among_several_that_run(tmp_path, options):
     """What is in them is known once their own processes have executed the code."""
