@@ -69,10 +69,10 @@ def _curve(row: PlanRow) -> str:
 
 def _range(row: PlanRow) -> list[str]:
     """How unsure the runs leave the number of cases."""
-    if row.cases_range is None:
+    low, high = row.cases_range or (None, None)
+    if low is None or high is None:
         return []
-    low, high = ("any number" if n is None else f"{n:,}" for n in row.cases_range)
-    return [f"  range   {low} to {high} cases × {row.trials} (95 % interval of how much cases vary)"]
+    return [f"  range   {low:,} to {high:,} cases × {row.trials} (95 % interval of how much cases vary)"]
 
 
 def _gate(gate: GatePlan, suite: str) -> list[str]:
