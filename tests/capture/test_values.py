@@ -121,3 +121,12 @@ def test_a_step_may_end_in_another_context_than_it_began_in():
 def test_members_of_enumerations_are_stored_as_their_values():
     plain, text = Enum("Plain", {"RED": (1, 2)}), StrEnum("Text", {"RED": "red"})
     assert stored([plain.RED, text.RED]) == [{"py/tuple": [1, 2]}, "red"]
+
+
+@pytest.mark.parametrize(
+    "colour",
+    [Enum("Plain", {"RED": "red"}), Enum("Mixed", {"RED": "red"}, type=str), StrEnum("Text", {"RED": "red"})],
+    ids=["plain", "str", "StrEnum"],
+)
+def test_keys_that_are_members_of_enumerations_are_stored_as_their_values(colour):
+    assert stored({colour.RED: 1}) == {"red": 1}

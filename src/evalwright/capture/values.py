@@ -78,8 +78,8 @@ class _StoredForm:
             self._around.discard(id(value))
 
     def _inside(self, value: Any, depth: int) -> Any:
-        if isinstance(value, enum.Enum):  # like those of text and numbers, which are stored as such
-            return self.value(value.value, depth + 1)
+        if isinstance(value, enum.Enum):
+            return self.value(_plain(value), depth + 1)
         if isinstance(value, dict):
             return self._mapping(value, depth)
         if isinstance(value, list):
@@ -96,10 +96,15 @@ class _StoredForm:
         return {OBJECT: f"{kind.__module__}.{kind.__qualname__}", **self._mapping(fields, depth + 1)}
 
     def _mapping(self, value: dict[Any, Any], depth: int) -> dict[str, Any]:
-        return {_HALVES.sub("\ufffd", str(key)): self.value(item, depth + 1) for key, item in value.items()}
+        return {_HALVES.sub("\ufffd", str(_plain(key))): self.value(item, depth + 1) for key, item in value.items()}
 
     def _list(self, value: Iterable[Any], depth: int) -> list[Any]:
         return [self.value(item, depth + 1) for item in value]
+
+
+def _plain(value: Any) -> Any:
+    """The value of a member of an enumeration, like those of text and numbers, which are stored as such."""
+    return value.value if isinstance(value, enum.Enum) else value
 
 
 def _fields(value: Any) -> dict[str, Any] | None:
