@@ -88,6 +88,13 @@ def test_a_list_of_messages_is_of_chat_completions_unless_the_user_says_otherwis
     assert ("format: openai-messages (detected)" in done.output) == (format is None)
 
 
+@pytest.mark.parametrize("key", ["role", "type"])
+def test_records_with_a_role_or_type_that_say_nothing_are_no_messages(tmp_path, key):
+    file = tmp_path / "x.json"
+    file.write_text(json.dumps([{key: "system", "input": "q", "actual_output": "a"}]))
+    assert detected(head_of(file)) == "deepeval"
+
+
 def test_spans_as_phoenix_answers_with_them_are_told(tmp_path):
     answer = {"data": [{"context": {"trace_id": "t", "span_id": "s"}, "parent_id": None}], "next_cursor": None}
     assert detected(head_of(written(tmp_path / "spans.json", [answer]))) == "openinference"

@@ -72,10 +72,13 @@ def chat_message(message: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def is_message_list(value: Any) -> TypeGuard[list[Any]]:
-    """Whether a value is a list of messages, as far as its first item shows."""
+    """Whether a value is a list of messages, as far as its first item shows: other records have roles and types, too,
+    but say nothing."""
     first = value[0] if isinstance(value, list) and value else None
     message = chat_message(first) if isinstance(first, dict) and "messages" not in first else None
-    return message is not None and message["role"] in ("developer", *_ROLES.values())
+    if message is None or message["role"] not in ("developer", *_ROLES.values()):
+        return False
+    return message["content"] is not None or "tool_calls" in message or "parts" in message
 
 
 def langchain_fields(message: Mapping[str, Any]) -> Mapping[str, Any]:
