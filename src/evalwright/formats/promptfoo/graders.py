@@ -32,7 +32,8 @@ class Grader:
     """
 
     def __init__(self, provider: Provider, folder: str, variables: Mapping[str, Any]) -> None:
-        self._provider, self._folder, self._variables = provider, folder, variables
+        self._folder, self._variables = folder, variables
+        self.provider: Provider = provider
         self.name: str = provider["label"]
         self.cost_usd: float | None = None
         self.reply_retries: int = provider.get("config", {}).get(REPLY_RETRIES, 1)
@@ -47,7 +48,7 @@ class Grader:
     @property
     def embedder(self) -> ChatRequest:
         """The request of a provider that embeds, without texts."""
-        return embedding_request(self._provider)
+        return embedding_request(self.provider)
 
     async def embed(self, texts: Sequence[str]) -> Embedding:
         """A vector for each text. Raises EvaluatorError."""
@@ -79,10 +80,10 @@ class Grader:
 
     @property
     def _is_model(self) -> bool:
-        return provider_kind(called_of(self._provider)) == "chat"
+        return provider_kind(called_of(self.provider)) == "chat"
 
     def _request(self, messages: list[dict[str, Any]]) -> ChatRequest:
-        return request_of(self._provider, compact_json(messages), {}, self._folder, variables=self._variables)
+        return request_of(self.provider, compact_json(messages), {}, self._folder, variables=self._variables)
 
     async def _program_reply(self, prompt: str) -> str:
         """The reply of a provider that is the user's program."""
@@ -90,7 +91,7 @@ class Grader:
         call = ProviderCall(prompt, context, 0, environment())
         try:
             with kept_call(self.name, [{"role": "user", "content": prompt}]) as recording:
-                reply = await _caller(json.dumps(self._provider, sort_keys=True), self._folder)(call)
+                reply = await _caller(json.dumps(self.provider, sort_keys=True), self._folder)(call)
                 text = recording.note_output(shown_text(reply.output), reply.cost)
         except TargetError as error:
             raise EvaluatorError(f"the judge {self.name} could not be called: {error}", error.type) from error
@@ -136,4 +137,4 @@ def grader_requests(
         return [grader.embedder]
     if not grader._is_model:
         return []
-    return [msgspec.structs.replace(request_of(grader._provider, "", {}, folder), messages=[])]
+    return [msgspec.structs.replace(request_of(grader.provider, "", {}, folder), messages=[])]

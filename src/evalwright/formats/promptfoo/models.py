@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
 from evalwright.errors import InputError
 from evalwright.files import yaml
+from evalwright.formats.promptfoo.faults import TemplateError
 from evalwright.formats.promptfoo.providers import (
     COMPANIES,
     KEYS_OF_COMPANIES,
@@ -34,6 +36,9 @@ _OLLAMA = "http://localhost:11434/v1"
 _AZURE = ("AZURE_API_BASE_URL", "AZURE_OPENAI_API_BASE_URL", "AZURE_API_HOST", "AZURE_OPENAI_API_HOST")
 """promptfoo's variables with the address of an Azure resource; the model layer knows others."""
 _AZURE_KEY = "AZURE_API_KEY"
+_RESPONSES = ":responses:"
+_MESSAGES = re.compile(r'\[\s*(?:["{[\d-]|true|false|null).*\]|\{.*\}', re.DOTALL)
+"""What promptfoo takes for JSON."""
 _MOST_TOKENS = 1024
 _REASONING = ("o1", "o3", "o4", "gpt-5")
 """Beginnings of the names of models that accept no temperature."""
@@ -60,20 +65,25 @@ def embedding_request(provider: Provider) -> ChatRequest:
     )
 
 
-def messages_in(prompt: str) -> list[dict[str, Any]]:
-    """The messages of a prompt: a list of them in JSON or YAML, or the text as the user's message."""
+def messages_in(prompt: str, provider: Provider) -> list[dict[str, Any]]:
+    """The messages of a prompt: a list of them in JSON or YAML, or the text as the user's message.
+
+    Raises TemplateError for what begins and ends as messages do but cannot be read, such as with a variable that broke
+    it. As in promptfoo, this goes only for OpenAI's chat completions.
+    """
     text = prompt.strip()
     value: Any = None
-    if text.startswith("["):
-        try:
+    try:
+        if _MESSAGES.fullmatch(text):
             value = json.loads(text)
-        except ValueError:
-            value = None
-    elif text.startswith("- role"):
-        try:
+        elif text.startswith("- role:"):
             value = as_javascript(yaml.parse(text.encode(), "prompt", "yaml12").value)
-        except InputError:
-            value = None
+    except (ValueError, InputError) as error:
+        called = called_of(provider)
+        if not called.startswith("openai:") or _RESPONSES in called:
+            return [{"role": "user", "content": prompt}]
+        kind = "YAML" if text.startswith("-") else "JSON"
+        raise TemplateError(f"the prompt looks like messages and is not valid {kind}: {error}") from None
     if isinstance(value, list) and value and all(isinstance(item, dict) and "role" in item for item in value):
         return value
     return [{"role": "user", "content": prompt}]
@@ -101,7 +111,7 @@ def request_of(
         most = _MOST_TOKENS
     request = ChatRequest(
         _model_name(prefix, company, model),
-        [_message(message) for message in messages_in(prompt)],
+        [_message(message) for message in messages_in(prompt, provider)],
         config.get("instructions") or config.get("systemPrompt"),
         config.get("temperature", None if bare else 0),
         most if most is None or most > 0 else None,  # for Ollama, a negative number is no limit
@@ -111,7 +121,7 @@ def request_of(
         api_key_env=_key(provider, config),
         extra=extra,
     )
-    return _responding(request) if ":responses:" in called_of(provider) else request
+    return _responding(request) if _RESPONSES in called_of(provider) else request
 
 
 def settings_of(provider: Provider, more: Mapping[str, Any]) -> dict[str, Any]:

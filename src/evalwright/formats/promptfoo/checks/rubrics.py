@@ -64,7 +64,8 @@ async def own_messages(
     try:
         if in_file(prompt):
             prompt = await call_file(folder, prompt, "get_prompt", [])
-        return messages_in(_rendered_prompt(prompt if isinstance(prompt, str) else compact_json(prompt), names))
+        rendered = _rendered_prompt(prompt if isinstance(prompt, str) else compact_json(prompt), names)
+        return messages_in(rendered, grader_of(assertion, options, folder, "text").provider)
     except ScriptError as error:
         raise EvaluatorError(f"rubricPrompt: {error}", error.type) from None
     except TemplateError as error:
