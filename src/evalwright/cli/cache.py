@@ -20,35 +20,27 @@ __all__ = ["command"]
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 
 
-class _Size(click.ParamType[int]):
+def _size(text: str) -> int:
     """Bytes: `200MB`, `1GB`, or a number of them."""
-
-    name = "SIZE"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        match = re.fullmatch(r"(\d+)\s*([kmg]?)i?b?", str(value).strip().lower())
-        if match is None:
-            self.fail(f"expected a size such as 200MB or 1GB, found {value!r}", param, ctx)
-        return int(match[1]) * _UNITS[match[2]]
+    match = re.fullmatch(r"(\d+)\s*([kmg]?)i?b?", text.strip().lower())
+    if match is None:
+        raise click.BadParameter(f"expected a size such as 200MB or 1GB, found {text!r}")
+    return int(match[1]) * _UNITS[match[2]]
 
 
-class _Age(click.ParamType[float]):
+def _age(text: str) -> float:
     """Days: `30d`, `12h`, or a number of them."""
-
-    name = "AGE"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        match = re.fullmatch(r"(\d{1,6}(?:\.\d+)?)\s*([dh]?)", str(value).strip().lower())
-        if match is None:
-            self.fail(f"expected an age such as 30d or 12h, found {value!r}", param, ctx)
-        return float(match[1]) / (24 if match[2] == "h" else 1)
+    match = re.fullmatch(r"(\d{1,6}(?:\.\d+)?)\s*([dh]?)", text.strip().lower())
+    if match is None:
+        raise click.BadParameter(f"expected an age such as 30d or 12h, found {text!r}")
+    return float(match[1]) / (24 if match[2] == "h" else 1)
 
 
 @click.command("cache", cls=Command)
 @click.argument("action", type=click.Choice(["stats", "show", "prune", "clear"]), default="stats")
 @click.option("--cache", "path", type=PathParam(), metavar="FILE", help="Cache file (default: the user's cache).")
-@click.option("--max-size", type=_Size(), metavar="SIZE", help="prune: remove the oldest replies beyond SIZE (200MB).")
-@click.option("--older-than", type=_Age(), metavar="AGE", help="prune: remove replies older than AGE (30d, 12h).")
+@click.option("--max-size", type=_size, metavar="SIZE", help="prune: remove the oldest replies beyond SIZE (200MB).")
+@click.option("--older-than", type=_age, metavar="AGE", help="prune: remove replies older than AGE (30d, 12h).")
 def command(action: str, path: Path | None, max_size: int | None, older_than: float | None) -> int:
     """Show what is cached for each model (stats or show, the default), remove the oldest replies (prune), or all of
     them (clear)."""

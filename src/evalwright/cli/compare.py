@@ -10,7 +10,7 @@ import click
 from evalwright.cli.options import as_json, color
 from evalwright.cli.pairs import opened_pair, pair_options, warn_of_same_run
 from evalwright.cli.stored_runs import run_argument, store_options
-from evalwright.cli.usage import Command, NumberRange, PointsParam, alpha_option, reject_options
+from evalwright.cli.usage import Command, NumberRange, alpha_option, points_param, reject_options
 from evalwright.errors import InputError
 from evalwright.registry import format_of, formats, resolve
 
@@ -33,7 +33,7 @@ _Scores = tuple[dict[str, float], int]
 )
 @click.option(
     "--margin",
-    type=PointsParam(),
+    type=points_param,
     metavar="M",
     help="The largest loss that does not matter: 2pp, 0.02 (default: 2pp for the verdict, 0 for --fail-on-regression).",
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from evalwright.cli.stored_runs import RunPath, run_argument, store_options
-from evalwright.cli.usage import Command, PathParam, PointsParam
+from evalwright.cli.usage import Command, PathParam, points_param
 
 __all__ = ["command"]
 
@@ -37,7 +37,7 @@ __all__ = ["command"]
 )
 @click.option(
     "--margin",
-    type=PointsParam(),
+    type=points_param,
     metavar="M",
     help="With --fail-on-regression: the largest loss that does not matter, 2pp or 0.02 (default: 0).",
 )

@@ -34,7 +34,7 @@ _MOST_RATES = 3
 _NAME = 24
 
 
-class _Kind(click.Choice[str]):
+class _Kind(click.Choice):  # type: ignore[type-arg]  # in click 8.1 it takes no argument
     """A kind of registered names, or `runs`; `dialects` is the older word for formats."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class _Kind(click.Choice[str]):
         kind = "formats" if value == "dialects" else value
         if kind not in self.choices:
             self.fail(f"unknown kind {kind!r}{did_you_mean(kind, self.choices)} (known: {', '.join(self.choices)})")
-        return super().convert(kind, param, ctx)
+        return kind
 
 
 def _complete_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:

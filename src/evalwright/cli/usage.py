@@ -18,7 +18,7 @@ from evalwright.errors import InputError
 from evalwright.statistics.levels import LEAST_ALPHA
 
 __all__ = [
-    "Command", "NumberRange", "PathParam", "PointsParam", "WholeRange", "alpha_option", "reject_mistakes",
+    "Command", "NumberRange", "PathParam", "WholeRange", "alpha_option", "points_param", "reject_mistakes",
     "reject_options", "variables",
 ]  # fmt: skip
 
@@ -91,18 +91,14 @@ def _within(known: click.FloatRange | click.IntRange) -> str:
     return f" {message}" if message else ""
 
 
-class PointsParam(click.ParamType[float]):
-    """A difference of rates, such as `2pp` or `0.02`, as a fraction."""
+def points_param(value: str) -> float:
+    """A difference of rates, such as `2pp` or `0.02`, as a fraction: the type of an option."""
+    from evalwright.decisions.terms import margin_of
 
-    name = "points"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from evalwright.decisions.terms import margin_of
-
-        try:
-            return margin_of(value, "")
-        except InputError as error:
-            return self.fail(str(error).removeprefix(": "), param, ctx)
+    try:
+        return margin_of(value, "")
+    except InputError as error:
+        raise click.BadParameter(str(error).removeprefix(": ")) from None
 
 
 def alpha_option(meaning: str) -> Callable[[F], F]:
