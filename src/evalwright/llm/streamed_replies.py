@@ -116,8 +116,8 @@ async def anthropic_message(events: AsyncIterator[Any], started: float) -> Strea
             message.model = event.message.model
             message.usage = SimpleNamespace(**vars(event.message.usage))
         elif event.type == "content_block_start":
-            # As sent: of types that are unknown to it the client sets no attributes.
-            block = SimpleNamespace(**{**vars(event.content_block), **event.content_block.to_dict()})
+            # As sent: of types that are unknown to it the client sets no attributes, or wrong ones with a warning.
+            block = SimpleNamespace(**{**vars(event.content_block), **event.content_block.to_dict(warnings=False)})
             message.content.append(block)
             clock.received(block.type.endswith("tool_use"))
         elif event.type == "content_block_delta":
