@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 # test starts, from compiling them again.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 4
 
-.PHONY: demo test test-rest test-litellm test-all test-quick lint types check format faults mutants bench docs clean
+.PHONY: demo test test-rest test-litellm test-oldest test-all test-quick lint types check format faults mutants bench docs clean
 
 demo: $(READY)
 	$(BIN)/evalwright demo
@@ -33,7 +33,24 @@ $(LITELLM)/.ready: pyproject.toml
 		$$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["litellm"])')
 	touch $@
 
-test-all: test test-rest test-litellm
+# With the oldest packages that pyproject.toml allows. Left out: published schemas and mistakes in options, which older
+# versions of pydantic and click word differently.
+OLDEST := .venv-oldest
+OLDEST_EXTRAS := frames judges openinference otel parquet postgres view zstd
+OLDEST_ROOMS := acceptance capture files formats importers llm pytest_plugin stores viewer
+test-oldest: $(OLDEST)/.ready
+	HYPOTHESIS_PROFILE=quick PYTHONDONTWRITEBYTECODE= $(OLDEST)/bin/pytest -n 4 -m "not slow" \
+		--ignore tests/formats/native/test_schema.py --ignore tests/acceptance/test_mistakes.py \
+		$(OLDEST_ROOMS:%=tests/%)
+
+$(OLDEST)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --editable . \
+		$$($(PYTHON) scripts/oldest.py $(OLDEST_EXTRAS)) \
+		$$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["oldest"])')
+	touch $@
+
+test-all: test test-rest test-litellm test-oldest
 
 # While editing: without the rooms whose tests start processes.
 WITH_PROCESSES := acceptance capture docs examples faults pytest_plugin workspaces

@@ -125,8 +125,8 @@ def test_a_folder_is_searched_and_what_is_of_no_format_is_left_out(tmp_path):
     assert "1 case, 2 recordings, at most 2 trials each" in done.output
     (tmp_path / "in" / "cut.json").write_text('{"messages": [')
     done = run(tmp_path / "in", "--out", tmp_path / "again")
-    assert "2 files of other formats in the folder left out" in done.stdout
-    assert "cut.json  is not valid JSON" in done.stderr
+    assert "2 files of other formats in the folder left out" in done.output
+    assert "cut.json  is not valid JSON" in done.output
 
 
 @pytest.mark.parametrize(
