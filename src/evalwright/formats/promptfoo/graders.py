@@ -112,27 +112,40 @@ def grader_of(
     kind: str,
     variables: Mapping[str, Any] = MappingProxyType({}),
 ) -> Grader:
-    """The judge of an assertion; `kind` is what it has to produce: `text` or `embedding`."""
+    """The judge of an assertion; `kind` is what it has to produce: `text` or `embedding`.
+
+    Raises EvaluatorError if it is named and cannot do that: another model's verdict would not be what the suite asks
+    for.
+    """
     for provider in (assertion.get("provider"), options.get("provider")):
-        if isinstance(provider, dict):
-            chosen = provider if "id" in provider else provider.get(kind)
-            if chosen and (kind == "text" or provider_kind(called_of(chosen)) in ("embedding", "chat")):
-                return Grader(chosen if kind == "text" else _embedding(chosen), folder, variables)
+        if isinstance(provider, dict) and provider:
+            return Grader(_fitting(provider, kind), folder, variables)
     named = DEFAULT_EMBEDDER if kind == "embedding" else default_model(environment())
     return Grader({"id": named, "label": named}, folder, variables)
 
 
-def _embedding(provider: Provider) -> Provider:
-    """A text model cannot embed: promptfoo then uses its own default."""
-    embeds = provider_kind(called_of(provider)) == "embedding"
-    return provider if embeds else {"id": DEFAULT_EMBEDDER, "label": DEFAULT_EMBEDDER}
+def _fitting(provider: Mapping[str, Any], kind: str) -> Provider:
+    chosen: Provider | None = provider if "id" in provider else provider.get(kind)  # type: ignore[assignment]
+    if chosen is None:
+        named = " and ".join(provider)
+        raise EvaluatorError(f"provider: expected the key {kind!r} for this assertion, found {named}", "bad_value")
+    embeds = provider_kind(called_of(chosen)) == "embedding"
+    if kind == "embedding" and not embeds:
+        expected = f"one such as {DEFAULT_EMBEDDER}"
+        raise EvaluatorError(f"the provider {chosen['label']} makes no embeddings: expected {expected}", "bad_value")
+    if kind == "text" and embeds:
+        raise EvaluatorError(f"the provider {chosen['label']} only makes embeddings: it cannot judge", "bad_value")
+    return chosen
 
 
 def grader_requests(
     assertion: Mapping[str, Any], options: Mapping[str, Any], folder: str, kind: str
 ) -> list[ChatRequest]:
     """The calls that judging will need, without their text."""
-    grader = grader_of(assertion, options, folder, kind)
+    try:
+        grader = grader_of(assertion, options, folder, kind)
+    except EvaluatorError:  # none: it will be an error
+        return []
     if kind == "embedding":
         return [grader.embedder]
     if not grader._is_model:
