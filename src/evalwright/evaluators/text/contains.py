@@ -52,7 +52,7 @@ class ContainsText(Onlooker, frozen=True):
 
     @property
     def is_brief(self) -> bool:
-        return part_of_trace(self.field) is not None
+        return self.field == _ANSWER or part_of_trace(self.field) is not None
 
     @property
     def expected_keys(self) -> frozenset[str]:
