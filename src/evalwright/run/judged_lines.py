@@ -233,10 +233,12 @@ class JudgedLines:
             self._watchdog.until = None
             if time.monotonic() - start < _SHORT:
                 rows = checks
-        except (Interrupted, KeyboardInterrupt):  # Ctrl-C in a process that is not ours
+        except Interrupted:
             raise
-        except BaseException:  # an error of a check, or a value that JSON cannot express: `Judge` reports it
+        except BaseException as error:  # of a check, or for what JSON cannot express: `Judge` reports it
             self._watchdog.until = None
+            if isinstance(error, KeyboardInterrupt) and not self._watchdog.watches:
+                raise  # Ctrl-C, in a process that is not ours
         if not all(rows):
             self._left += 1
             self._gives_up = self._left * _MOST_LEFT > self._judged + _AT_FIRST
