@@ -3,7 +3,6 @@
 import pytest
 
 from formats.promptfoo.runs import asserted, run
-from llm.providers import providing_in_a_thread
 
 BROKEN = [
     '[{"role": "user", "content": "say "hi""}]',
@@ -11,15 +10,6 @@ BROKEN = [
     '{"role": "user", "content": say hi}',
     '["say" hi]',
 ]
-
-
-@pytest.fixture
-def server(monkeypatch, tmp_path_factory):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-    with providing_in_a_thread(lambda body: "sunny") as server:
-        for name, value in server.environment().items():
-            monkeypatch.setenv(name, value)
-        yield server
 
 
 @pytest.mark.parametrize("prompt", [*BROKEN, "[say] hi", "[say hi]", "- roles: [", "{say} hi"])

@@ -9,16 +9,7 @@ import pytest
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
 from formats.promptfoo.runs import ECHO, asserted, run, write
-from llm.providers import KEY, providing_in_a_thread
-
-
-@pytest.fixture
-def server(monkeypatch, tmp_path_factory):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-    with providing_in_a_thread(lambda body: "sunny") as server:
-        for name, value in server.environment().items():
-            monkeypatch.setenv(name, value)
-        yield server
+from llm.providers import KEY
 
 
 @pytest.mark.parametrize("model", ["openai:chat:gpt-4o", "anthropic:messages:claude-haiku-4-5"])
