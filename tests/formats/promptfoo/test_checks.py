@@ -229,6 +229,7 @@ def call_api(prompt, options, context):
             [("guardrails", None), ("not-guardrails", None)],
             "fail pass",
         ),
+        ({"metadata": {"redteamHistory": [{}, {"guardrails": {"flagged": True}}]}}, [("guardrails", None)], "fail"),
         (
             {"metadata": {"skillCalls": [{"name": "web"}, {"name": "pdf"}, {"name": "web"},
                                          {"name": "x", "is_error": True}]}},
@@ -282,12 +283,15 @@ def test_perplexity_is_that_of_the_probabilities_of_tokens(tmp_path, numbers, sc
         ([{"functionCall": {"name": "a"}}, [{"name": "b"}]], 1),
         ({"toolCall": {"functionCalls": [{"name": "a"}, {"name": "b"}]}}, 2),
         ({"type": "tool_use", "name": "a"}, 1),
-        ({"type": "function_call", "name": "a"}, 0),
+        ({"type": "function_call", "name": "a"}, 1),
         ({"name": "a"}, 0),
         ({"function": {"name": "a"}}, 0),
         ('First:\n{"tool_calls": [{"name": "a"}]}\n{"name": "b"}', 1),
         ('First:\n [{"name": "a"}] \r\n{"type": "tool_use", "name": "b"}', 2),
         ('It called {"type": "tool_use", "name": "a"}.\nThen {"name": "b"}', 0),
+        ('First:\n[\n  {"name": "a"},\n  {"name": "b"}\n]\nDone.', 2),
+        ('- First:\n\n  {"type": "tool_use",\n   "name": "a"}\n```\n[{"name": "b"}]\n```', 1),
+        ('{calls:\n[{"name": "a"}]\n["b\n[{"name": "b"}]\n}', 2),
     ],
 )
 def test_tools_are_called_in_the_forms_of_several_companies(tmp_path, output, called):

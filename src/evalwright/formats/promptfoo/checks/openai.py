@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from evalwright.errors import EvaluatorError
 from evalwright.formats.promptfoo.ajv import validator_of
+from evalwright.formats.promptfoo.checks.called_tools import Unreadable, called_tools
 from evalwright.formats.promptfoo.evaluator import AssertionInput
 from evalwright.formats.promptfoo.providers import called_of, provider_kind
 from evalwright.model.result import Evaluation
@@ -43,51 +44,16 @@ def tool_call_f1(question: AssertionInput) -> Evaluation:
     wanted = {str(name).strip() for name in names} - {""} if isinstance(names, list) else set()
     if not wanted:
         raise EvaluatorError("tool-call-f1 needs a value: expected a list of tools", "bad_value")
-    called = set(_called_tools(question.output))
+    try:
+        called = set(called_tools(question.output))
+    except Unreadable as error:
+        return Evaluation(False, 0.0, f"the output has no calls that can be found: {error}")
     common = len(called & wanted)
     precision, recall = common / len(called) if called else 0.0, common / len(wanted)
     score = 2 * precision * recall / (precision + recall) if common else 0.0  # in promptfoo's steps
     passed = (score >= (1 if question.threshold is None else question.threshold)) != question.negated
     message = "" if passed else f"called {', '.join(sorted(called)) or 'no tool'}, expected {', '.join(sorted(wanted))}"
     return Evaluation(passed, score, message)  # as in promptfoo, `not-` does not invert the score
-
-
-def _called_tools(output: Any) -> Iterator[str]:
-    """The names of the tools that are called in an output: in a structure, in JSON, or in lines of text that are."""
-    if isinstance(output, str):
-        try:
-            yield from _called_tools(json.loads(output))
-        except (ValueError, RecursionError):
-            lines = output.split("\n")
-            for line in lines if len(lines) > 1 else ():
-                yield from _called_tools(line)
-    elif isinstance(output, dict):
-        yield from _called_in(output)
-    elif isinstance(output, list):
-        for call in output:
-            if isinstance(call, dict):
-                inner = next(
-                    (call[key] for key in ("functionCall", "function") if isinstance(call.get(key), dict)), call
-                )
-                yield from _names([call if call.get("type") == "tool_use" else inner])
-
-
-def _called_in(message: Mapping[str, Any]) -> Iterator[str]:
-    """The same for a message, or a part of one, in the forms of OpenAI, Anthropic and Google."""
-    live = message.get("toolCall")
-    if isinstance(calls := message.get("tool_calls"), list):
-        for call in calls:
-            yield from _names([call.get("function"), call] if isinstance(call, dict) else [])
-    elif message.get("type") == "tool_use":
-        yield from _names([message])
-    elif "functionCall" in message:
-        yield from _names([message["functionCall"]])
-    elif isinstance(live, dict) and isinstance(calls := live.get("functionCalls"), list):
-        yield from _names(calls)
-
-
-def _names(calls: Iterable[Any]) -> Iterator[str]:
-    return (call["name"] for call in calls if isinstance(call, dict) and isinstance(call.get("name"), str))
 
 
 def is_valid_openai_tools_call(question: AssertionInput) -> Evaluation:

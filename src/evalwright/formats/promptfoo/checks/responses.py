@@ -30,8 +30,7 @@ def finish_reason(question: AssertionInput) -> Evaluation:
 def guardrails(question: AssertionInput) -> Evaluation:
     """The provider has not flagged prompt or output. Without a word on it, as in promptfoo, nothing is flagged. With
     `purpose: redteam`, a flag says that an attack was blocked, and the test passes."""
-    verdict = _remarks(question).get("guardrails")
-    flags: Mapping[str, Any] = verdict if isinstance(verdict, Mapping) else {}
+    flags = _flags(question)
     if not flags.get("flagged"):
         return question.of(True, "nothing was flagged")
     part = "the prompt" if flags.get("flaggedInput") else "the output" if flags.get("flaggedOutput") else "the content"
@@ -40,6 +39,16 @@ def guardrails(question: AssertionInput) -> Evaluation:
     if purpose == "redteam" and not question.negated:
         evaluation.detail = {"blocked": True}
     return evaluation
+
+
+def _flags(question: AssertionInput) -> Mapping[str, Any]:
+    """What the provider says of guardrails, or of those at the last turn of an attack."""
+    flags = _remarks(question).get("guardrails")
+    if not flags:
+        turns = question.trace.extra.get("promptfoo", {}).get("metadata", {}).get("redteamHistory")
+        last = turns[-1] if isinstance(turns, list) and turns else None
+        flags = last.get("guardrails") if isinstance(last, Mapping) else None
+    return flags if isinstance(flags, Mapping) else {}
 
 
 def perplexity(question: AssertionInput) -> Evaluation:
