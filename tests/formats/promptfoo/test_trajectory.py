@@ -123,6 +123,51 @@ def test_the_slowest_spans_may_be_left_out():
     assert not status("trace-span-duration", {"max": 20, "percentile": 95}, spans)
 
 
+@pytest.mark.parametrize(
+    ("attributes", "failed"),
+    [
+        ({"http.status_code": " 404 "}, True),
+        ({"http.response.status_code": 404}, False),
+        ({"failed": ["x"]}, True),
+        ({"failed": 1}, False),
+        ({"otel.status_code": "ERROR"}, True),
+        ({"status.code": "error"}, False),
+    ],
+)
+def test_a_span_has_failed_by_its_attributes(attributes, failed):
+    assert status("trace-error-spans", None, [span("call", attributes=attributes)]) is not failed
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes", "step"),
+    [
+        ("call", {"agent.toolName": "refund"}, "tool:refund"),
+        ("call", {"x.tool_name": "refund"}, "tool:refund"),
+        ("call", {"mcp.tool.server": '{"a": 1}'}, "span:call"),
+        ("call", {"tool.result": "refund"}, "span:call"),
+        ("mcp github/list_issues", {}, "tool:list_issues"),
+        ("exec git status", {}, "command:git"),
+        ("call", {"shell_command": "git status"}, "command:git status"),
+        ("call", {"tool.name": "shell", "args": '{"commands": ["ls", 5]}'}, "command:ls; 5"),
+        ("call", {"tool.name": "refund", "command": "ls"}, "tool:refund"),
+        ("find orders", {"query": "cats"}, "search:cats"),
+        ("call", {"query": "cats"}, "span:call"),
+        ('search "cats"', {}, "search:cats"),
+    ],
+)
+def test_a_step_is_known_by_what_its_span_says(name, attributes, step):
+    kind, _, called = step.partition(":")
+    value = {"type": kind, "name": called, "min": 1}
+    assert status("trajectory:step-count", value, [span(name, attributes=attributes)])
+
+
+@pytest.mark.parametrize("key", ["codex.mcp.args", "gen_ai.tool.input", "call.arguments", "x.input.y"])
+def test_the_arguments_of_a_call_are_found_under_many_names(key):
+    called = span("call", attributes={"tool.name": "refund", "input.error": "{}", key: ' {"id": "7"} '})
+    value = {"name": "refund", "args": {"id": "7"}, "mode": "exact"}
+    assert status("trajectory:tool-args-match", value, [called])
+
+
 def test_calls_that_models_requested_count_if_there_are_no_spans_of_tools():
     assert status("trajectory:tool-used", "refund", [span("plan")], [ToolCall("refund", None, {"id": "7"})])
 
@@ -134,6 +179,7 @@ def test_calls_that_models_requested_count_if_there_are_no_spans_of_tools():
         ("trajectory:tool-used", {"min": 1}),
         ("trajectory:tool-sequence", {"steps": []}),
         ("trajectory:tool-sequence", {"steps": [{}]}),
+        ("trajectory:tool-sequence", ["refund", ""]),
         ("trajectory:tool-args-match", {"name": "refund"}),
         ("trajectory:tool-args-match", {"name": "refund", "args": {}, "mode": "loose"}),
         ("trajectory:step-count", {"type": "tool"}),
@@ -143,8 +189,9 @@ def test_calls_that_models_requested_count_if_there_are_no_spans_of_tools():
     ],
 )
 def test_a_value_that_cannot_be_used_is_an_error(kind, value):
-    with pytest.raises(EvaluatorError, match=kind):
-        status(kind, value)
+    for spans in (CALLS, [span("plan")]):
+        with pytest.raises(EvaluatorError, match=kind):
+            status(kind, value, spans)
 
 
 def test_a_judge_is_shown_the_steps_and_the_goal():

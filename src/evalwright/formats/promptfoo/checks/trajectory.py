@@ -13,6 +13,7 @@ from evalwright.files.key_paths import as_written
 from evalwright.files.numbers import is_number
 from evalwright.formats.promptfoo.checks.traced_steps import NO_ARGUMENTS, TracedStep, traced_spans, traced_steps
 from evalwright.formats.promptfoo.evaluator import AssertionInput, expected_or_forbidden
+from evalwright.formats.promptfoo.javascript_operators import number_of
 from evalwright.model.result import Evaluation
 from evalwright.model.trace import Span
 
@@ -21,7 +22,6 @@ __all__ = [
 ]  # fmt: skip
 
 _FLAGS = ("error", "exception", "failed", "failure")
-_STATUS = ("http.status_code", "http.response.status_code")
 _FAILED = re.compile(r"error|failed|failure|exception|timeout|abort", re.IGNORECASE)
 
 
@@ -31,7 +31,8 @@ def tool_used(question: AssertionInput) -> Evaluation:
     value = question.value
     if isinstance(value, Mapping):
         least, most = _range(value)
-        count = sum(_matches(step, _as_mapping(value, question.kind)) for step in tools)
+        wanted_tool = _as_mapping(value, question.kind)
+        count = sum(_matches(step, wanted_tool) for step in tools)
         least = 1 if least is None else least
         wanted = f"{least} to {most}" if most is not None else f"at least {least}"
         message = f"{_label(value)}: called {count} times"
@@ -45,7 +46,7 @@ def tool_used(question: AssertionInput) -> Evaluation:
         raise _unusable(
             question, f"expected the name of a tool, a list of names or a mapping, found {as_written(value)}"
         )
-    called = [any(_matches(step, {"pattern": wanted_tool}) for step in tools) for wanted_tool in wanted_tools]
+    called = [any(_matches(step, {"pattern": name}) for step in tools) for name in wanted_tools]
     passed = not any(called) if question.negated else all(called)
     reason = (
         f"called {_listed_tools(tools)}, {'forbidden' if question.negated else 'expected'} {', '.join(wanted_tools)}"
@@ -62,7 +63,7 @@ def tool_sequence(question: AssertionInput) -> Evaluation:
     if (mode := settings.get("mode", "in_order")) not in ("in_order", "exact"):
         raise _unusable(question, f"mode: expected in_order or exact, found {as_written(mode)}")
     wanted = [
-        {"pattern": step} if isinstance(step, str) else _as_mapping(step, question.kind) for step in settings["steps"]
+        _as_mapping({"pattern": step} if isinstance(step, str) else step, question.kind) for step in settings["steps"]
     ]
     tools = _tools(question)
     if mode == "exact":
@@ -89,7 +90,8 @@ def tool_args_match(question: AssertionInput) -> Evaluation:
         raise _unusable(question, f"defaults: expected a mapping, found {as_written(defaults)}")
     if not isinstance(ignored, list) or not all(isinstance(name, str) and name.strip() for name in ignored):
         raise _unusable(question, f"ignore: expected names of arguments, found {as_written(ignored)}")
-    calls = [step for step in _tools(question) if _matches(step, _as_mapping(value, question.kind))]
+    matcher = _as_mapping(value, question.kind)
+    calls = [step for step in _tools(question) if _matches(step, matcher)]
     arguments = [step.args for step in calls if step.args is not NO_ARGUMENTS]
     expected = _without(wanted, ignored, {})
     fits = _is_equal if mode == "exact" else _contains
@@ -195,10 +197,13 @@ def _fitting(question: AssertionInput, value: Mapping[str, Any]) -> list[Span]:
 
 def _has_failed(span: Span) -> bool:
     known = span.attributes
-    if span.status == "error" or any(known.get(key) in (True, "true") or _is_mapping(known.get(key)) for key in _FLAGS):
-        return True
-    codes = [str(known[key]) for key in _STATUS if known.get(key) is not None]
-    return any(code.isdecimal() and int(code) >= 400 for code in codes) or bool(_FAILED.search(span.error or ""))
+    return (
+        span.status == "error"
+        or any((flag := known.get(key)) is True or flag == "true" or isinstance(flag, (dict, list)) for key in _FLAGS)
+        or ((code := known.get("http.status_code")) is not None and number_of(code) >= 400)
+        or "ERROR" in (known.get("otel.status_code"), known.get("status.code"))
+        or bool(_FAILED.search(span.error or ""))
+    )
 
 
 def _without(args: Any, ignored: Sequence[str], defaults: Mapping[str, Any]) -> Any:
