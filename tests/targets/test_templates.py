@@ -34,6 +34,12 @@ def test_what_is_there_is_filled_in(text: str, rendered: str) -> None:
     assert render(text) == rendered
 
 
+def test_each_call_is_a_session_of_its_own() -> None:
+    first, second = (render("{{ session_id }} {{ session_id | json }}").split() for _ in range(2))
+    assert f'"{first[0]}"' == first[1]
+    assert first[0] != second[0]
+
+
 @pytest.mark.parametrize(
     ("path", "says"),
     [

@@ -32,7 +32,12 @@ def test_a_path_that_no_case_has_is_named_with_what_there_is(adapter, key):
 
 @pytest.mark.parametrize(
     "text",
-    ["{{ input.word }}", "{{ input.tone }} {{ case.metadata.tier }}", '{{ input.mood | default("") }}', "{{ input."],
+    [
+        "{{ input.word }} {{ session_id }}",
+        "{{ input.tone }} {{ case.metadata.tier }}",
+        '{{ input.mood | default("") }}',
+        "{{ input.",
+    ],
     ids=["of all", "of one", "optional", "wrong itself"],
 )
 def test_a_path_that_a_case_has_or_that_is_optional_is_none(text):

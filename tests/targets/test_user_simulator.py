@@ -70,6 +70,17 @@ def test_tokens_are_those_of_both_and_the_cost_is_the_systems() -> None:
     assert metrics.custom == {"user_cost_usd": 0.5}
 
 
+def test_the_turns_of_a_conversation_are_one_session_and_no_others() -> None:
+    system = {"adapter": "cli", "command": ["/bin/cat"], "stdin_template": "{{ session_id }}"}
+    ids = []
+    for _ in range(2):
+        answer, _ = talk(says("two"), stop={"type": "turn_count", "n": 2}, config={"inner_system": system})
+        first, second = (m.content for m in answer.messages if m.role == "assistant")
+        assert first == second != ""
+        ids.append(first)
+    assert len(set(ids)) == 2
+
+
 def test_the_users_model_sees_the_conversation_from_its_side() -> None:
     _, ((purpose, request),) = talk(says("two"), stop={"type": "turn_count", "n": 2})
     assert (purpose, request.model, request.max_tokens) == ("user", "claude-x", 512)

@@ -1,7 +1,7 @@
 """`{{ path }}`, `{{ path | json }}` and `{{ path | default("...") }}` in what is sent to a system.
 
-Roots are `input`, `case_id` and `case.{id,input,metadata}`. The expected behaviour of a case cannot be reached: a
-system must not see what it is tested for.
+Roots are `input`, `case_id`, `session_id` and `case.{id,input,metadata}`. The expected behaviour of a case cannot be
+reached: a system must not see what it is tested for.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import uuid4
 
 from evalwright.errors import InputError, Problem, TargetError, did_you_mean
 from evalwright.model.plan import Variant
@@ -19,7 +20,10 @@ from evalwright.model.snapshot import Case
 if TYPE_CHECKING:
     from evalwright.model.case import EvalCase
 
-__all__ = ["Template", "never_filled", "template_of"]
+__all__ = ["SESSION_ID", "Template", "never_filled", "template_of"]
+
+SESSION_ID = "evalwright.session_id"
+"""Where the `extra` of a case has the id of a conversation that takes several calls."""
 
 _PLACE = re.compile(r"\{\{([^{}]*)\}\}")
 _UNCLOSED = re.compile(r"\{\{\s*([\w-]+(?:\.[\w-]+)+)\s*(?:\}(?!\})|$)")
@@ -30,7 +34,8 @@ _BAR = re.compile(r"""\|(?=(?:[^"']|"[^"]*"|'[^']*')*$)""")
 _EVALH = re.compile(r"\{\{([^{}|]+)(\|\s*json\s*)?\}\}")
 """What evalh fills in; it leaves everything else between braces as it is."""
 _OF_CASE = ("id", "input", "metadata")
-_ROOTS = ("input", "case_id", *(f"case.{name}" for name in _OF_CASE))
+_IDS = ("case_id", "session_id")
+_ROOTS = ("input", *_IDS, *(f"case.{name}" for name in _OF_CASE))
 _NOTHING = object()
 
 
@@ -72,7 +77,8 @@ class Template:
 
         Raises TargetError that names every path without a value.
         """
-        roots = _roots_of(case)
+        # a call outside a conversation is one of its own: services that keep sessions must not mix trials or attempts
+        roots = _roots_of(case, case.extra.get(SESSION_ID) or uuid4().hex)
         written, missing = [self._start], []
         for field in self._fields:
             value = _value_at(roots, field.path.split("."))
@@ -167,7 +173,7 @@ def _wrong(path: str) -> str:
         return f"cannot be sent: a system does not see what is expected of it ({known})"
     if root == "case" and rest and rest.partition(".")[0] not in _OF_CASE:
         return f"names nothing that a case has{did_you_mean(path, _ROOTS)} ({known})"
-    if root not in ("input", "case", "case_id") or (root == "case_id" and rest):
+    if root not in ("input", "case", *_IDS) or (root in _IDS and rest):
         return f"names nothing that a case has{did_you_mean(path, (*_ROOTS, f'input.{path}'))} ({known})"
     return ""
 
@@ -183,9 +189,9 @@ def _value_at(value: Any, path: list[str]) -> Any:
     return value
 
 
-def _roots_of(case: Case | EvalCase) -> dict[str, Any]:
+def _roots_of(case: Case | EvalCase, session_id: str = "") -> dict[str, Any]:
     of_case = {"id": case.id, "input": case.input, "metadata": case.metadata}
-    return {"input": case.input, "case_id": case.id, "case": of_case}
+    return {"input": case.input, "case_id": case.id, "session_id": session_id, "case": of_case}
 
 
 def _instead(path: str, roots: dict[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from traceback import format_exception
 from typing import Annotated, Any, Literal
+from uuid import uuid4
 
 import msgspec
 
@@ -29,6 +30,7 @@ from evalwright.targets.chat.messages import GOING_ON
 from evalwright.targets.failures import target_failure
 from evalwright.targets.settings import settings
 from evalwright.targets.stop import stop_rule, unread_of_rule
+from evalwright.targets.templates import SESSION_ID
 from evalwright.targets.totals import add_metrics, add_usage, doubts_of_all, joined, sum_of_all
 
 __all__ = ["UserSimulator"]
@@ -171,7 +173,7 @@ class UserSimulator:
 
     async def _ask_agent(self, talk: _Talk, case: Case, trial: int, message: str) -> None:
         inputs = {**case.input, "user_message": message, "conversation": talk.conversation()}
-        extra = {**case.extra, GOING_ON: list(talk.messages)}
+        extra = {**case.extra, GOING_ON: list(talk.messages), SESSION_ID: talk.session_id}
         try:
             answer = await self._inner.run(msgspec.structs.replace(case, input=inputs, extra=extra), trial)
         except TargetError as error:
@@ -240,6 +242,7 @@ class _Talk:
     """The conversation so far."""
 
     def __init__(self) -> None:
+        self.session_id = uuid4().hex
         self.turns = 0
         self.messages: list[TraceMessage] = []
         self.last_answer: str | None = None
