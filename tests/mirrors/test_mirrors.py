@@ -197,6 +197,12 @@ def test_spans_are_not_taken_along_a_redirect(tmp_path):
     assert [error["sink"] for error in outcome.summary.sink_errors] == ["otel"]
 
 
+def test_an_answer_to_spans_is_not_read_because_it_may_be_endless(tmp_path):
+    with receiving(body=b"no gzip", headers={"Content-Encoding": "gzip"}) as server:
+        outcome = mirrored(tmp_path, ("otel", {"endpoint": f"{server.url}/v1/traces"}))
+    assert (len(server.requests), outcome.summary.sink_errors) == (1, [])
+
+
 def test_the_applications_own_tracing_is_left_alone(tmp_path):
     from opentelemetry import trace as api
 

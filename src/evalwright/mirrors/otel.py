@@ -224,11 +224,27 @@ def _exporter(config: dict[str, Any]) -> Any:
             return import_module("opentelemetry.exporter.otlp.proto.grpc.trace_exporter").OTLPSpanExporter(**settings)
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
-        session = import_module("requests").Session()
-        session.max_redirects = 0  # the headers are meant for this address only
-        return OTLPSpanExporter(session=session, **settings)
+        return OTLPSpanExporter(session=_session(), **settings)
     except ImportError as error:
         raise InputError(f"the output 'otel' needs {error.name}: pip install 'evalwright[otel]'") from error
+
+
+def _session() -> Any:
+    """What sends the spans: to this address only, for which the headers are meant, and without reading the answers,
+    which may be endless."""
+    requests = import_module("requests")
+
+    def without_body(response: Any, **_: Any) -> Any:
+        response.close()
+        answer = requests.Response()
+        answer.status_code, answer.reason, answer.headers = response.status_code, response.reason, response.headers
+        return answer
+
+    session = requests.Session()
+    session.max_redirects = 0
+    session.stream = True
+    session.hooks["response"].append(without_body)
+    return session
 
 
 def _attributes(trace: Trace, verdict: CaseVerdict) -> dict[str, Any]:
