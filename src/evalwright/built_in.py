@@ -104,6 +104,7 @@ KINDS: dict[str, dict[str, str]] = {
         "lm-eval": "evalwright.importers.lm_eval:LmEval",
         "mini-swe-agent": "evalwright.importers.mini_swe_agent:MiniSweAgent",
         "mlflow": "evalwright.importers.mlflow:MlflowTraces",
+        "openai-agents": "evalwright.importers.openai_agents:OpenAIAgents",
         "openai-messages": "evalwright.importers.openai_messages:OpenAIMessages",
         "openai-responses": "evalwright.importers.openai_responses:OpenAIResponses",
         "opencode": "evalwright.importers.opencode:OpenCode",

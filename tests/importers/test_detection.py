@@ -28,6 +28,7 @@ SAMPLES: dict[str, object] = {
     "agentdojo": {"suite_name": "s", "pipeline_name": "p", "user_task_id": "u", "messages": []},
     "openhands": [{"id": "e", "timestamp": "t", "source": "user", "kind": "MessageEvent", "llm_message": {}}],
     "braintrust": [{"span_id": "s", "root_span_id": "r", "span_attributes": {}}],
+    "openai-agents": [{"object": "trace", "id": "trace_1", "workflow_name": "w"}],
     "otlp-json": {"resourceSpans": []},
     "openinference": [{"context": {"trace_id": "t", "span_id": "s"}, "parent_id": None, "attributes": {}}],
     "skill-benchmark": {"run_summary": {}, "runs": []},

@@ -80,6 +80,19 @@ RECORDS: dict[str, Any] = {
          "output": [{"message": {"role": "assistant", "content": "a"}}], "metrics": {"start": 1, "prompt_tokens": 1}},
         {"id": "c", "span_id": "c", "root_span_id": "r", "span_parents": ["a"], "scores": {"s": 1},
          "span_attributes": {"purpose": "scorer"}}],
+    "openai-agents": [
+        {"object": "trace", "id": "t", "workflow_name": "w", "group_id": "g", "metadata": {"k": "1"}},
+        {"object": "trace.span", "id": "a", "trace_id": "t", "parent_id": None, "started_at": AT.format(0),
+         "ended_at": AT.format(2), "span_data": {"type": "custom", "name": "task", "data": {"usage": {}}},
+         "error": {"message": "m", "data": {"error": "e"}}},
+        {"object": "trace.span", "id": "b", "trace_id": "t", "parent_id": "a", "started_at": AT.format(1),
+         "ended_at": AT.format(2), "error": None, "span_data": {
+             "type": "generation", "input": [{"role": "user", "content": "q"}], "output": [
+                 {"role": "assistant", "content": "a"}], "model": "m", "usage": {
+                 "input_tokens": 1, "input_tokens_details": {"cached_tokens": 1}}}},
+        {"object": "trace.span", "id": "c", "trace_id": "t", "started_at": AT.format(1), "ended_at": AT.format(2),
+         "span_data": {"type": "response", "input": "q", "response": {
+             "instructions": "i", "output": [{"type": "reasoning", "summary": [{"text": "t"}]}]}}}],
     "mlflow": [{"info": {"assessments": [{"assessment_name": "n", "feedback": {"value": 1}, "span_id": "s"}]},
                 "data": {"spans": [{"trace_id": "t", "span_id": "s", "name": "n", "start_time_unix_nano": 1,
                                     "status": {"code": "STATUS_CODE_OK"}, "attributes": {

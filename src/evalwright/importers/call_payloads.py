@@ -101,6 +101,9 @@ def _item(item: Mapping[str, Any]) -> dict[str, Any] | None:
             return {"role": "assistant", "content": None, "tool_calls": [call]}
         case "function_call_output":
             return {"role": "tool", "content": item.get("output"), "tool_call_id": item.get("call_id")}
+        case "reasoning":
+            summaries = [*dictionaries(item.get("summary")), *dictionaries(item.get("content"))]
+            return {"role": "assistant", "content": [{**summary, "type": "reasoning"} for summary in summaries]}
     return None
 
 

@@ -14,8 +14,9 @@ import msgspec
 
 from evalwright.errors import InputError, Problem
 from evalwright.importers.file_heads import JSON_BEGINS, Head, is_yaml, start_of
-from evalwright.importers.format_marks import FORMAT_MARKS, is_otlp, may_be_anthropic, may_be_items
+from evalwright.importers.format_marks import FORMAT_MARKS, may_be_anthropic, may_be_items
 from evalwright.importers.sources import binary_flaw, document, flaw_of, is_text, json_value, lines
+from evalwright.importers.span_marks import is_otlp
 
 __all__ = ["check", "detected", "flaw_in", "no_format_fits"]
 

@@ -8,8 +8,17 @@ from typing import Any
 from evalwright.importers.call_payloads import is_message_list
 from evalwright.importers.file_heads import Head
 from evalwright.importers.record_values import dictionaries
+from evalwright.importers.span_marks import (
+    is_braintrust,
+    is_langfuse,
+    is_langsmith,
+    is_mlflow,
+    is_openai_agents,
+    is_openinference,
+    is_otlp,
+)
 
-__all__ = ["FORMAT_MARKS", "is_otlp", "is_promptfoo_table", "may_be_anthropic", "may_be_items"]
+__all__ = ["FORMAT_MARKS", "is_promptfoo_table", "may_be_anthropic", "may_be_items"]
 
 
 def _is_inspect(head: Head) -> bool:
@@ -77,76 +86,6 @@ def _is_openhands(head: Head) -> bool:
 def _is_skill_benchmark(head: Head) -> bool:
     mapping = head.mapping
     return "run_summary" in mapping and isinstance(mapping.get("runs"), list)
-
-
-def is_otlp(head: Head) -> bool:
-    return head.any(lambda record: "resourceSpans" in record or "resourceLogs" in record)
-
-
-def _is_openinference(head: Head) -> bool:
-    def is_span(record: dict[str, Any]) -> bool:
-        context = record.get("context")
-        ids = context.keys() if isinstance(context, dict) else {key.removeprefix("context.") for key in record}
-        return "parent_id" in record and {"trace_id", "span_id"} <= ids
-
-    listed = (head.mapping.get(key) for key in ("data", "spans"))
-    return head.any(is_span) or any(is_span(span) for spans in listed for span in dictionaries(spans))
-
-
-def _is_langfuse(head: Head) -> bool:
-    def is_observation(record: dict[str, Any]) -> bool:
-        return {"startTime", "type"} <= record.keys()
-
-    def is_row(record: dict[str, Any]) -> bool:
-        """Whether it is an observation, a score or a trace in a file of a scheduled export."""
-        return "project_id" in record and any(
-            marks <= record.keys()
-            for marks in ({"trace_id", "parent_observation_id"}, {"trace_id", "data_type"}, {"bookmarked", "timestamp"})
-        )
-
-    def is_listed(trace: dict[str, Any]) -> bool:
-        """Whether it is a trace in a list of the API, with the ids of its observations."""
-        ids = trace.get("observations")
-        return (
-            {"id", "timestamp"} <= trace.keys() and isinstance(ids, list) and bool(ids) and set(map(type, ids)) == {str}
-        )
-
-    listed = [*head.records, *dictionaries(head.mapping.get("data"))]
-    return any(
-        ("traceId" in record and is_observation(record))
-        or any(map(is_observation, dictionaries(record.get("observations"))))
-        or is_row(record)
-        or is_listed(record)
-        for record in listed
-    )
-
-
-def _is_langsmith(head: Head) -> bool:
-    listed = [*head.records, *dictionaries(head.mapping.get("runs"))]
-    return any({"run_type", "inputs", "start_time"} <= record.keys() for record in listed)
-
-
-def _is_braintrust(head: Head) -> bool:
-    def is_span(record: dict[str, Any]) -> bool:
-        return {"span_id", "root_span_id", "span_attributes"} <= record.keys()
-
-    listed = [
-        *head.records,
-        *(dictionary for key in ("events", "data") for dictionary in dictionaries(head.mapping.get(key))),
-    ]
-    return any(map(is_span, listed))
-
-
-def _is_mlflow(head: Head) -> bool:
-    def is_span(record: dict[str, Any]) -> bool:
-        attributes = record.get("attributes")
-        return isinstance(attributes, dict) and any(str(key).startswith("mlflow.") for key in attributes)
-
-    def has_spans(record: dict[str, Any]) -> bool:
-        data = record.get("data", record)
-        return isinstance(data, dict) and any(map(is_span, dictionaries(data.get("spans"))))
-
-    return head.any(has_spans)
 
 
 _CODEX = ("session_meta", "response_item", "event_msg", "turn_context")
@@ -298,11 +237,12 @@ FORMAT_MARKS: tuple[tuple[str, Callable[[Head], bool], str], ...] = (
     ("openhands", _is_openhands, "events with a source and a kind or an action, or a history of them"),
     ("skill-benchmark", _is_skill_benchmark, "run_summary and runs"),
     ("otlp-json", is_otlp, "resourceSpans"),
-    ("langfuse", _is_langfuse, "observations of a trace, with a startTime"),
-    ("langsmith", _is_langsmith, "runs with run_type, inputs and start_time"),
-    ("braintrust", _is_braintrust, "spans with a span_id, a root_span_id and span_attributes"),
-    ("mlflow", _is_mlflow, "data.spans, or spans, with attributes of MLflow"),
-    ("openinference", _is_openinference, "spans with a parent_id, and a context with trace_id and span_id"),
+    ("langfuse", is_langfuse, "observations of a trace, with a startTime"),
+    ("langsmith", is_langsmith, "runs with run_type, inputs and start_time"),
+    ("braintrust", is_braintrust, "spans with a span_id, a root_span_id and span_attributes"),
+    ("openai-agents", is_openai_agents, "objects trace with a workflow_name, or trace.span with span_data"),
+    ("mlflow", is_mlflow, "data.spans, or spans, with attributes of MLflow"),
+    ("openinference", is_openinference, "spans with a parent_id, and a context with trace_id and span_id"),
     ("codex", _is_codex, "lines of type thread.started, or session_meta with a payload"),
     ("gemini", _is_gemini, "a line of type init with a session_id, or a sessionId and projectHash"),
     ("copilot", _is_copilot, "lines of type assistant.message"),

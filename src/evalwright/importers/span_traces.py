@@ -104,11 +104,15 @@ class _Recording:
             return TraceError("broken_trace", "; ".join(faults[:5]) + more)
         if self._top.status == "error":
             return _error_of(self._top)
-        if answer:
-            return None
         # some frameworks end the span around an agent that failed as if it had not
         agents = [span for span in self._tree.speakers() if self._tree.kinds[span.span_id] == "agent"]
-        failed = (span for span in [*agents, *self._tree.models[-1:]] if span.status == "error")
+        failed = [span for span in [*agents, *self._tree.models[-1:]] if span.status == "error"]
+        if answer:
+            if any(self._answer(span)[0] for span in self._tree.speakers()):
+                return None
+            # what a model said before the last agent failed, for instance beside a call, is no answer
+            last = max(span.finished_at or 0 for span in [*agents, *self._tree.models]) if failed else 0
+            failed = [span for span in failed if span in agents and (span.finished_at or 0) >= last]
         return next(map(_error_of, failed), None)
 
     def conversation(self) -> RecordedConversation:
@@ -155,13 +159,17 @@ class _Recording:
     def output_of(self, talk: RecordedConversation) -> Output:
         # what the steps of an application returned before it failed is no answer
         for span in [self._top] if self._top.status == "error" else self._tree.speakers():
-            shown = self._shown(span, self._tree.output_messages, shown_output)
-            text = text_content(shown, "assistant") or content_of(self._tree.output_messages(span), "assistant")
+            text, shown = self._answer(span)
             if text:
                 return Output(text, talk.thinking, shown if isinstance(shown, dict) else None)
         return Output(
             talk.final_answer or self._only_text(self._tree.output_messages, shown_output, "assistant"), talk.thinking
         )
+
+    def _answer(self, span: WireSpan) -> tuple[str | None, Any]:
+        """The answer that a span has, and the value with it."""
+        shown = self._shown(span, self._tree.output_messages, shown_output)
+        return text_content(shown, "assistant") or content_of(self._tree.output_messages(span), "assistant"), shown
 
     def unrecorded(self, question: dict[str, Any], output_of: Output) -> str | None:
         """Why the answer is unknown; None if it is known, or known to be missing."""

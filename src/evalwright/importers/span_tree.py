@@ -41,19 +41,21 @@ class SpanTree:
             if record.name is not None:
                 self._add(record)
         apart = [record for record in records if record.name is None]
+        whole = [record for record in apart if not record.span_id]
         for record in apart:
             if record.span_id:
                 self._complete(self._spans.get(record.span_id), record)
         self._messages: dict[tuple[str, str], list[dict[str, Any]]] = {}
         self._nest()
+        if any(record.attributes for record in whole):
+            self._surround(records[0].trace_id)
         self.ordered: list[WireSpan] = sorted(
             self._spans.values(), key=lambda span: (span.started_at or 0, -(span.finished_at or 0))
         )
         self._depths = self._span_depths()
         self.top: WireSpan = self._find_top()
-        for record in apart:
-            if not record.span_id:
-                self._complete(self.top, record)
+        for record in whole:
+            self._complete(self.top, record)
         self.kinds: dict[str, str] = {span.span_id: kind_of(span) for span in self.ordered}
         self.models: list[WireSpan] = sorted(self.of_kind("llm"), key=lambda span: span.finished_at or 0)
 
@@ -97,6 +99,19 @@ class SpanTree:
         parents = {span.span_id: span.parent_id for span in self._spans.values()}
         for inner, outer in same_calls(calls, parents).items():
             self._spans[inner].parent_id = outer
+
+    def _surround(self, trace_id: str) -> None:
+        """Put several roots below a span of the whole trace, which was exported apart from its spans."""
+        roots = [span for span in self._spans.values() if span.parent_id is None]
+        if len(roots) < 2:
+            return
+        starts = [span.started_at for span in roots if span.started_at is not None]
+        ends = [span.finished_at for span in roots if span.finished_at is not None]
+        around = WireSpan(trace_id, trace_id, "trace", None, min(starts, default=None))
+        around.finished_at = max(ends) if len(ends) == len(roots) else None
+        for span in roots:
+            span.parent_id = trace_id
+        self._spans[trace_id] = around
 
     def innermost_spans(self, spans: Sequence[WireSpan]) -> list[WireSpan]:
         """The spans that contain none of the others."""
