@@ -17,13 +17,20 @@ RECALLED = "One. [Attributed]\nTwo. [Not Attributed]\nThree. [Not Attributed]"
         ("answer-relevance", ["Whence?"], 0.0),
     ],
 )
-@pytest.mark.parametrize("inversion", ["", "not-"])
-def test_only_a_threshold_can_make_it_fail_and_nothing_inverts_it(kind, replies, score, inversion):
+def test_a_half_is_needed_unless_there_is_a_threshold(kind, replies, score):
     asked = {"context": "One. Two. Three.", "query": "q"}
     vectors = {"q": [1.0, 0.0], "Whence?": [0.0, 1.0]}
-    for keys, passes in (({}, True), ({"threshold": 0.5}, False)):
-        evaluation, _ = given(f"{inversion}{kind}", replies, variables=asked, vectors=vectors, **keys)
+    for keys, passes in (({}, False), ({"threshold": 0}, True)):
+        evaluation, _ = given(kind, replies, variables=asked, vectors=vectors, **keys)
         assert (evaluation.passed, evaluation.score) == (passes, pytest.approx(score))
+        evaluation, _ = given(f"not-{kind}", replies, variables=asked, vectors=vectors, **keys)
+        assert (evaluation.passed, evaluation.score) == (not passes, pytest.approx(1 - score))
+
+
+@pytest.mark.parametrize("kind", ["context-faithfulness", "answer-relevance"])
+def test_an_output_that_is_no_text_is_an_error(kind):
+    with pytest.raises(EvaluatorError, match=f"{kind} needs a text as output, found a mapping"):
+        given(kind, ["a"], seen={"output": {"a": 1}})
 
 
 def test_the_context_is_what_a_transform_finds_in_the_output_of_the_provider():
@@ -136,6 +143,13 @@ def test_each_turn_of_a_conversation_is_judged_after_those_before_it(kind, keys,
     assert "User: Paris?\nAssistant: In France.\nUser: And Oslo?\nAssistant: Bananas." in models.prompt
     if not passed:
         assert "turn 2: no town" in evaluation.reason
+
+
+def test_the_users_own_prompt_reads_the_turns_of_a_conversation():
+    prompt = "{% for turn in messages %}{{turn.input}}: {{turn.output}};{% endfor %} {{user.name}}"
+    variables = {"_conversation": TALK[:1], "user": {"name": "Ann"}}
+    _, models = given("conversation-relevance", ['{"verdict": "yes"}'], variables=variables, rubricPrompt=prompt)
+    assert models.prompt.strip() == f"{TALK[0]['input']}: {TALK[0]['output']}; Ann"
 
 
 def test_a_window_of_a_conversation_is_as_wide_as_is_said():

@@ -137,13 +137,6 @@ def test_a_red_team_beside_tests_is_left_out(tmp_path):
     assert [str(warning) for warning in suite.warnings if "red team is not run" in str(warning)]
 
 
-@pytest.mark.parametrize("kind", ["context-relevance", "context-faithfulness", "answer-relevance"])
-def test_an_assertion_that_passes_without_a_threshold_is_warned_of(tmp_path, kind):
-    tests = [{"vars": {"q": "a", "query": "q", "context": "c"}, "assert": [{"type": kind}]}]
-    said = [str(message) for message in load_suite(write(tmp_path, {**ECHO, "tests": tests})).warnings]
-    assert [f"{kind} without a threshold passes" in message for message in said if "assert[0]" in message] == [True]
-
-
 @pytest.mark.parametrize(
     ("assertion", "warning"),
     [

@@ -196,10 +196,10 @@ def test_a_value_that_cannot_be_used_is_an_error(kind, value):
 
 def test_a_judge_is_shown_the_steps_and_the_goal():
     on = msgspec.structs.replace(trace("done"), spans=[*CALLS], extra={"promptfoo": {"vars": {}, "prompt": "p"}})
-    for kind, passed in (("trajectory:goal-success", True), ("not-trajectory:goal-success", False)):
-        models = Scripted(says('{"pass": true, "score": 1, "reason": "refunded"}'))
+    for kind, passed, score in (("trajectory:goal-success", True, 0.8), ("not-trajectory:goal-success", False, 0)):
+        models = Scripted(says('{"pass": true, "score": 0.8, "reason": "refunded"}'))
         config = {"assertion": {"type": kind, "value": "Refund order 7", "provider": {"id": "openai:m", "label": "m"}}}
         evaluation = judged("promptfoo", config, models, on=on, of=case())
-        assert (evaluation.passed, evaluation.score) == (passed, float(passed))
+        assert (evaluation.passed, evaluation.score) == (passed, score)
         assert "1. span:plan\n2. tool:search_orders\n3. tool:refund" in models.prompt
         assert "Refund order 7" in models.prompt

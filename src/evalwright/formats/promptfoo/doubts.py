@@ -59,13 +59,10 @@ _ANY = frozenset({"contains-any", "icontains-any"})
 """Types for which one of several texts is enough."""
 _LISTS = _ANY | {"contains-all", "icontains-all"}
 _NEEDS_THRESHOLD = frozenset({"latency", "cost"})
-_ALWAYS_REACHED = in_module("contexts") - {"conversation-relevance"}
-"""Types whose threshold is 0 unless there is one."""
 _NOT_TURNED = frozenset(
     (
         *("factuality", "model-graded-factuality", "model-graded-closedqa"),
         *("is-valid-openai-tools-call", "is-valid-function-call", "is-valid-openai-function-call"),
-        *_ALWAYS_REACHED,
         *("trace-span-count", "trace-span-duration", "trace-error-spans"),
     )
 )
@@ -245,8 +242,6 @@ def doubt_assertion(assertion: Mapping[str, Any], origin: Origin) -> None:
         origin.at("value").warn(f"expected text or a mapping, found {as_written(value)}; this assertion is an error")
     elif base in _LISTS and isinstance(value, list) and (parts := [item for item in value if _has_parts(item)]):
         origin.at("value").warn(f"expected texts, found {as_written(parts[0])}; a text with a colon needs quotes")
-    elif base in _ALWAYS_REACHED and threshold is None:
-        origin.warn(f"{assertion['type']} without a threshold passes whatever its score is")
     elif base in _ANY and "" in listed_texts(value):
         always = "no output passes" if assertion["type"] != base else "every output passes"
         origin.at("value").warn(f"one of the texts is empty, and every output contains it: {always}")

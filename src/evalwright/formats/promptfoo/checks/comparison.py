@@ -10,7 +10,7 @@ from evalwright.errors import EvaluatorError
 from evalwright.evaluators.judges.replies import BadReply
 from evalwright.evaluators.wording import shorten
 from evalwright.formats.promptfoo.checks.replies import graded_reply
-from evalwright.formats.promptfoo.checks.rubrics import own_messages, parsed_output
+from evalwright.formats.promptfoo.checks.rubrics import own_messages, parsed_output, with_texts
 from evalwright.formats.promptfoo.faults import TemplateError
 from evalwright.formats.promptfoo.graders import Grader, grader_of, grader_requests
 from evalwright.formats.promptfoo.kinds import COMPARISONS, SET
@@ -100,7 +100,7 @@ class PromptfooComparison:
         self, grader: Grader, criteria: str, outputs: Sequence[str], variables: Mapping[str, Any]
     ) -> int:
         listed = "\n".join(f'<Text index="{i}">\n{output}\n</Text>' for i, output in enumerate(outputs))
-        messages = await own_messages(self._assertion, self._options, variables, self._folder) or [
+        messages = await own_messages(self._assertion, self._options, with_texts(variables), self._folder) or [
             {"role": "system", "content": _BEST},
             {"role": "user", "content": f"<Criterion>\n{criteria}\n</Criterion>\n{listed}"},
         ]

@@ -10,7 +10,7 @@ from typing import Any
 from evalwright.errors import EvaluatorError
 from evalwright.evaluators.judges.replies import BadReply
 from evalwright.evaluators.similarity.cosine import cosine
-from evalwright.files.key_paths import as_written
+from evalwright.files.key_paths import as_written, kind_in_words
 from evalwright.formats.promptfoo.checks.embeddings import EPSILON
 from evalwright.formats.promptfoo.checks.replies import graded_reply, the_object
 from evalwright.formats.promptfoo.checks.rubrics import (
@@ -63,14 +63,14 @@ async def conversation_relevance(question: AssertionInput) -> Evaluation:
         shown = "\n".join(
             f"User: {_turn_text(turn, 'input')}\nAssistant: {_turn_text(turn, 'output')}" for turn in window
         )
-        messages = await messages_for(question, {"messages": window}) or [
+        messages = await messages_for(question, {"messages": window}, in_parts=True) or [
             {"role": "system", "content": _RELEVANT},
             {"role": "user", "content": f"<Conversation>\n{shown}\n</Conversation>"},
         ]
         (fits, reason), _ = await graded_reply(grader, messages, _fitting_turn)
         if not fits:
             missed.append(f"turn {number}: {reason}" if reason else f"turn {number}")
-    share = _share(question, (len(turns) - len(missed)) / len(turns), grader, 0.5, negated=question.negated)
+    share = _share(question, (len(turns) - len(missed)) / len(turns), grader)
     share.reason = share.reason and "; ".join([share.reason, *missed])
     return share
 
@@ -140,6 +140,7 @@ async def context_faithfulness(question: AssertionInput) -> Evaluation:
     """The share of statements in the output that the context supports."""
     grader, context = judge_of(question), "\n\n".join(await _context(question))
     question_text = _question_of(question)
+    _require_text(question)
     wanted = (
         "Break the answer to the question into single statements, one a line, nothing else.\n"
         f"<Question>\n{question_text}\n</Question>\n<Answer>\n{question.text}\n</Answer>"
@@ -174,6 +175,7 @@ def _final_verdicts(statements: int, text: str) -> list[str]:
 
 async def answer_relevance(question: AssertionInput) -> Evaluation:
     """How similar the questions that the output answers are to the one that was asked."""
+    _require_text(question)
     names = {"answer": parsed_output(question.text)}
     grader = judge_of(question, names)
     embedder = grader_of(question.assertion, question.options, question.folder, "embedding")
@@ -191,14 +193,21 @@ def _derived_question(text: str) -> str:
     return text.strip()
 
 
-def _share(
-    question: AssertionInput, score: float, grader: Grader, default: float = 0.0, *, negated: bool = False
-) -> Evaluation:
-    """The result for a share; as in promptfoo, `not-` inverts only that of conversations."""
-    limit = default if question.threshold is None else question.threshold
-    passed = (score >= limit - EPSILON) != negated
+def _share(question: AssertionInput, score: float, grader: Grader) -> Evaluation:
+    limit = 0.5 if question.threshold is None else question.threshold
+    passed = (score >= limit - EPSILON) != question.negated
     message = "" if passed else f"{question.kind} is {score:.4g}, the threshold is {limit:g}"
-    return Evaluation(passed, 1 - score if negated else score, message, grader.detail, cost_usd=grader.cost_usd)
+    score = 1 - score if question.negated else score
+    return Evaluation(passed, score, message, grader.detail, cost_usd=grader.cost_usd)
+
+
+def _require_text(question: AssertionInput) -> None:
+    """Raise EvaluatorError if the output is no text, which is not judged in promptfoo, either."""
+    if not isinstance(question.output, str):
+        raise EvaluatorError(
+            f"{question.kind} needs a text as output, found {kind_in_words(question.output)}: a transform can make one",
+            "bad_value",
+        )
 
 
 async def _context(question: AssertionInput, otherwise: str = "") -> list[str]:

@@ -94,7 +94,10 @@ async def goal_success(question: AssertionInput) -> Evaluation:
             f"<Output>\n{question.text}\n</Output>",
         },
     ]
-    return await _passed_by_judge(question, names, messages)
+    evaluation = await _passed_by_judge(question, names, messages)
+    if question.negated:  # as in promptfoo, not the rest of the judge's score
+        evaluation.score = float(evaluation.passed)
+    return evaluation
 
 
 async def _passed_by_judge(question: AssertionInput, names: Mapping[str, Any], messages: Messages) -> Evaluation:

@@ -17,7 +17,10 @@ from evalwright.formats.promptfoo.switches import is_on
 from evalwright.formats.promptfoo.templates import render, render_all
 from evalwright.formats.promptfoo.values import compact_json, json_parse
 
-__all__ = ["Messages", "judge_of", "messages_for", "own_messages", "parsed_output", "required_texts", "user_message"]
+__all__ = [
+    "Messages", "judge_of", "messages_for", "own_messages", "parsed_output", "required_texts", "user_message",
+    "with_texts",
+]  # fmt: skip
 
 Messages = list[dict[str, Any]]
 Part = str | int
@@ -44,10 +47,15 @@ def judge_of(question: AssertionInput, names: Mapping[str, Any] | None = None) -
     return grader_of(question.assertion, question.options, question.folder, "text", known)
 
 
-async def messages_for(question: AssertionInput, names: Mapping[str, Any], part: Part | None = None) -> Messages:
-    """The messages of the configuration's own prompt; empty if there is none. Raises EvaluatorError."""
+async def messages_for(
+    question: AssertionInput, names: Mapping[str, Any], part: Part | None = None, *, in_parts: bool = False
+) -> Messages:
+    """The messages of the configuration's own prompt, which sees mappings as JSON texts, or `in_parts`; empty if there
+    is none. Raises EvaluatorError."""
     known = {**question.names, **names}
-    return await own_messages(question.assertion, question.options, known, question.folder, part)
+    return await own_messages(
+        question.assertion, question.options, known if in_parts else with_texts(known), question.folder, part
+    )
 
 
 async def own_messages(
@@ -85,15 +93,14 @@ def _part(prompt: Any, part: Part | None) -> Any:
 
 def _rendered_prompt(prompt: str, names: Mapping[str, Any]) -> str:
     """A prompt that is JSON is rendered text by text, so that nothing in an output can break it."""
-    known = _with_texts(names)
     try:
         document = json_parse(prompt)
     except (ValueError, RecursionError):
-        return render(prompt, known)
-    return compact_json(render_all(document, known))
+        return render(prompt, names)
+    return compact_json(render_all(document, names))
 
 
-def _with_texts(names: Mapping[str, Any]) -> dict[str, Any]:
+def with_texts(names: Mapping[str, Any]) -> dict[str, Any]:
     """Variables whose mappings, and those in their lists, are JSON texts, as in promptfoo's prompts for judges."""
     if is_on(_KEEPS_OBJECTS):
         return dict(names)
