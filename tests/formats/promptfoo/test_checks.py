@@ -80,6 +80,9 @@ TEXT = "The Quick brown fox, 42"
         ("<html><body>one <b>two</b></body></html>", [("is-html", None)], "pass"),
         ("<blink>one</blink>", [("is-html", None), ("contains-html", None)], "fail pass"),
         ("<my-tag/>", [("is-html", None)], "pass"),
+        ("<svg/> one", [("is-html", None)], "fail"),
+        ("<a>one <a>two</a> three", [("is-html", None)], "fail"),
+        ("<p>one <b>two</p> three</b></p>", [("is-html", None)], "pass"),
         ("a &amp; b <!-- c -->", [("contains-html", None), ("is-html", None)], "pass fail"),
         ("a &amp; b", [("contains-html", None)], "fail"),
         ("I'm sorry, but no.", [("is-refusal", None), ("not-is-refusal", None)], "pass fail"),
@@ -154,7 +157,8 @@ def test_latency_is_what_a_provider_states_before_what_was_measured(tmp_path):
         ),
         ("I can't pay $1,000 at 3:30 p.m.", "I cannot pay $1,000 at 3:30 p.m.", [0.7778, 0.6435, 0.6818, 1.0]),
         ("", "a", [0.0, 0.0, 0.0, 1.0]),
-        ("...", "…… ...", [0.6667, 0.3679, 0.3333, 1.0]),
+        ("...", "…… ...", [0.6667, 0.3679, 0.0, 1.0]),
+        ("", "", [0.0, 0.0, 0.0, 1.0]),
     ],
 )
 def test_similarity_of_texts_is_that_of_promptfoo(tmp_path, output, value, scores):

@@ -44,6 +44,9 @@ _ENDS_PARAGRAPH = frozenset([
     "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "main", "menu", "nav", "ol", "p", "pre",
     "section", "table", "ul",
 ])  # fmt: skip
+_FORMATTING = frozenset(["a", "b", "code", "em", "i", "s", "small", "strong", "u"])
+"""Elements that go on where one around them ends."""
+_FOREIGN = ("svg", "math")
 _OPENING = re.compile(r"<[a-zA-Z][\w-]*(?:\s[^<>]*)?>", re.ASCII)
 _CLOSING = re.compile(r"</[a-zA-Z][\w-]*\s*>", re.ASCII)
 _COMMON = (
@@ -193,16 +196,23 @@ class _Page(HTMLParser):
         self._has_content = self._has_content or tag not in _IN_HEAD
         if tag in _ENDS_PARAGRAPH:
             self.handle_endtag("p")
+        if tag == "a":
+            self.handle_endtag("a")
         if tag not in _EMPTY and tag not in _WRAPPERS:
             self._open.append(tag)
 
-    handle_startendtag = handle_starttag
-    """As in browsers, the slash of `<p/>` means nothing."""
+    def handle_startendtag(self, tag: str, attrs: object) -> None:
+        """As in browsers, the slash of `<p/>` means nothing outside of drawings and formulas."""
+        self.handle_starttag(tag, attrs)
+        if any(name in self._open for name in _FOREIGN):
+            self.handle_endtag(tag)
 
     def handle_endtag(self, tag: str) -> None:
         if tag in self._open:
-            while self._open.pop() != tag:
-                pass
+            place = len(self._open) - 1 - self._open[::-1].index(tag)
+            self._open[place:] = [name for name in self._open[place + 1 :] if name in _FORMATTING]
+        elif tag == "p" and self._has_content:  # which makes an empty paragraph
+            self.known = True
 
     def handle_data(self, data: str) -> None:
         if data.strip():

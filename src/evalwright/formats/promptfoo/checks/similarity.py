@@ -126,6 +126,8 @@ def _bleu(text: str, references: Sequence[str]) -> float:
 
 def _gleu(text: str, other: str) -> float:
     words, others = ([word.rstrip(".") for word in _split(text)] for text in (text, other))
+    if not (any(words) and any(others)):
+        return 0.0
     if words == others:
         return 1.0
     common = total = wanted = 0
