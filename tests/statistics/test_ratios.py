@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from evalwright.statistics.latency import quantile_ends
-from evalwright.statistics.ratios import QuantileRatio, quantile_ratio
+from evalwright.statistics.ratios import QuantileRatio, quantile_ratio, ratio_of_means
 
 
 def ends_of_ratio(n: int, shared: float) -> tuple[QuantileRatio, float]:
@@ -46,3 +46,19 @@ def test_half_of_all_draws_lie_within_an_interval_of_one_half() -> None:
     assert ratio.ci is not None
     own = [quantile_ends([value for (value,) in side], 0.5, 0.5) for side in (a, b)]
     assert log(ratio.ci[1] / ratio.ci[0]) > 1.1 * max(log(ends[1] / ends[0]) for ends in own if ends is not None)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_no_digit_of_a_ratio_depends_on_the_order_in_which_cases_ended(grouped: bool) -> None:
+    rng = Random(3)
+    a, b = ([[exp(rng.gauss(0, 1)) for _ in range(3)] for _ in range(120)] for _ in range(2))
+    groups = [i // 3 for i in range(120)]
+    order = rng.sample(range(120), 120)
+    found = []
+    for places in (range(120), order):
+        one, other = [a[i] for i in places], [b[i] for i in places]
+        units = [groups[i] for i in places] if grouped else None
+        means = ratio_of_means([sum(values) for values in one], [sum(values) for values in other], units)
+        found.append((quantile_ratio(one, other, 0.5, units, 0.95), means))
+    assert found[0] == found[1]
+    assert found[0][0].ci is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from math import exp, fsum, isfinite, log, sqrt
 from random import Random
 from typing import NamedTuple
@@ -62,13 +62,13 @@ def _ratio_of_sums(before: Sequence[float], after: Sequence[float], df: float, c
 
 
 def _totals(values: Sequence[float], groups: Sequence[Hashable] | None) -> list[float]:
-    """For each unit, in the order in which they first appear."""
+    """For each unit, in the order in which they first appear; no digit depends on the order of its cases."""
     if groups is None:
         return list(values)
-    totals: dict[Hashable, float] = {}
+    members: dict[Hashable, list[float]] = {}
     for value, group in zip(values, groups, strict=True):
-        totals[group] = totals.get(group, 0.0) + value
-    return list(totals.values())
+        members.setdefault(group, []).append(value)
+    return list(map(fsum, members.values()))
 
 
 class QuantileRatio(NamedTuple):
@@ -107,28 +107,45 @@ def quantile_ratio(
     empirical distribution. There is no interval with fewer than 20 units, or values too few for a side's own.
     Raises ValueError unless A and B are of one length.
     """
-    units: dict[Hashable, int] = {}
-    places = [units.setdefault(i if groups is None else groups[i], len(units)) for i in range(len(a))]
+    many = sum(map(len, chain(a, b))) > _MOST_DRAWN
+    places = _numbered(a, b, groups, by_value=not many)
+    number = max(places, default=-1) + 1
     sides = []
     for side in (a, b):
         pairs = sorted((value, place) for values, place in zip(side, places, strict=True) for value in values)
         sides.append(([value for value, _ in pairs], [place for _, place in pairs]))
-    ratio = _ratio(sides, level, [1] * len(units))
+    ratio = _ratio(sides, level, [1] * number)
     own = [QuantileByUnit.of(*side, level, 1 - confidence) for side in sides]
     worth = min(side.worth for side in own)
-    if ratio is None or len(units) < LEAST_UNITS or own[0].ends is None or own[1].ends is None:
+    if ratio is None or number < LEAST_UNITS or own[0].ends is None or own[1].ends is None:
         return QuantileRatio(ratio, None, worth=worth)
     if not own[0].ends[0]:
         return QuantileRatio(None, None, worth=worth)
     (low_a, high_a), (low_b, high_b) = own[0].ends, own[1].ends
-    many = len(sides[0][0]) + len(sides[1][0]) > _MOST_DRAWN
     ends = [
-        *(_recovered(ratio, own, sides) if many else _drawn(sides, level, len(units), confidence)),
+        *(_recovered(ratio, own, sides) if many else _drawn(sides, level, number, confidence)),
         *(ratio * end / own[1].quantile for end in own[1].ends if own[1].quantile),
         *(ratio * own[0].quantile / end for end in own[0].ends),
     ]
     jump = max(own[0].jump, own[1].jump)
     return QuantileRatio(ratio, (min(ends), max(ends)), (low_b / high_a, high_b / low_a), jump, worth)
+
+
+def _numbered(
+    a: Sequence[Sequence[float]], b: Sequence[Sequence[float]], groups: Sequence[Hashable] | None, *, by_value: bool
+) -> list[int]:
+    """The number of each case's unit, `by_value` where units are drawn by number: the cases of a run are in the order
+    in which they ended, and an interval must not depend on that."""
+    members: dict[Hashable, list[int]] = {}
+    for case in range(len(a)):
+        members.setdefault(case if groups is None else groups[case], []).append(case)
+
+    def values(cases: Sequence[int]) -> list[list[float]]:
+        return [sorted(chain.from_iterable(side[case] for case in cases)) for side in (a, b)]
+
+    units = sorted(members.values(), key=values) if by_value else members.values()
+    numbers = {case: number for number, cases in enumerate(units) for case in cases}
+    return [numbers[case] for case in range(len(a))]
 
 
 _Side = tuple[list[float], list[int]]
