@@ -98,7 +98,7 @@ def test_power_of_cases_is_that_of_simulated_decisions(
 ) -> None:
     """Of 1,500 to 2,000 pairs of runs, decided as `decide_difference` does."""
     variance = (rate * (1 - rate) + (rate + delta) * (1 - rate - delta)) / trials
-    power = power_of_cases(n, variance, delta, margin, trials, flip_chance_at(rate, trials, trials))
+    power = power_of_cases(n, variance, delta, margin, flip_chance_at(rate, trials, trials), single=trials == 1)
     assert power == pytest.approx(simulated, abs=0.03)
 
 

@@ -58,8 +58,9 @@ class CasesPlan:
         return self._record.cases
 
     @property
-    def reached(self) -> bool:
-        """Whether the suite as it is has the requested power, and can pass the gate."""
+    def reached(self) -> bool | None:
+        """Whether the suite as it is has the requested power with one of the numbers of trials, and can pass the gate;
+        None if that depends on what is assumed of how much cases change."""
         return self._record.reached
 
     def needed(self, trials: int = 1) -> int | None:

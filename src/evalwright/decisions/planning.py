@@ -15,9 +15,9 @@ from evalwright.statistics.power import (
     detectable_difference,
     power_mcnemar_exact,
     power_of_cases,
-    power_proportions,
     power_trials,
 )
+from evalwright.statistics.proportions import power_proportions
 
 __all__ = ["Aim", "Need", "PlanRow", "SuitePlan", "planned", "suite_plan"]
 
@@ -49,7 +49,8 @@ class PlanRow(msgspec.Struct):
     power: float | None
     """Of the suite as it is."""
     detectable: float | None
-    """The smallest difference that the suite as it is shows with the power asked for; None if no possible one does."""
+    """The smallest true difference B - A with which the suite as it is shows that B is better, or with a margin not
+    worse than that, with the power asked for; None if no possible one does."""
     cheapest: bool = False
     unpaired: int | None = None
     """Cases per side, one trial each, if the sides ran different cases; None if no run shows the rate."""
@@ -71,14 +72,24 @@ class SuitePlan(msgspec.Struct):
     alpha: float
     power: float
     rows: list[PlanRow]
-    reached: bool
-    """Whether the suite as it is has the power asked for with some number of trials, and can pass the gate."""
+    reached: bool | None
+    """Whether the suite as it is has the power asked for with some number of trials, and can pass the gate; None if
+    that depends on what is assumed of how much cases change."""
     gate: GatePlan | None = None
     cell_usd: float | None = None
     """The mean cost of a cell of the run."""
     repeats: float | None = None
     """The share of the variance of the run's pass rate that comes from trials contradicting each other."""
     schema_version: str = "1.0"
+
+    @property
+    def trials_enough(self) -> dict[str, int | None]:
+        """By assumption, the least number of trials with which the suite as it is has the power; None if none has."""
+        least: dict[str, int | None] = dict.fromkeys(row.assumed for row in self.rows)
+        for row in self.rows:
+            if least[row.assumed] is None and row.power is not None and row.power >= self.power:
+                least[row.assumed] = row.trials
+        return least
 
 
 class Aim(NamedTuple):
@@ -115,7 +126,7 @@ def suite_plan(
         plan = planned(
             suite,
             cases,
-            _distinct_spreads(spreads, known) or guessed_spreads(runs[0] if runs else None),
+            _distinct_spreads(spreads, known) or guessed_spreads(runs[0] if runs else None, detect),
             known,
             detect=detect,
             margin=margin,
@@ -129,7 +140,8 @@ def suite_plan(
         plan.cell_usd, plan.repeats = runs[0].mean("cost")[0], repeats_share(runs[0])
     if at_least is not None:
         plan.gate = gate_plan(cases, at_least, aim.alpha, runs[0] if runs else None, trials)
-        plan.reached = plan.reached and plan.gate.passes_from is not None
+        if plan.gate.passes_from is None:
+            plan.reached = False
     return plan
 
 
@@ -163,8 +175,10 @@ def planned(
             cheapest.cheapest = len(costs) > 1
             cheapest.curve = _curve(spread, cheapest, aim)
         rows += mine
-    reached = any(row.power is not None and row.power >= power for row in rows)
-    return SuitePlan(suite, cases, detect, margin, alpha, power, rows, reached)
+    plan = SuitePlan(suite, cases, detect, margin, alpha, power, rows, False)
+    enough = [bool(least) for least in plan.trials_enough.values()]
+    plan.reached = enough[0] if len({*enough}) == 1 else None
+    return plan
 
 
 def _cases_at(row: PlanRow, power: float) -> int | None:
@@ -179,16 +193,13 @@ def _row(spread: Spread, cases: int, k: int, aim: Aim, concurrency: int) -> Plan
         cost = None if cells is None or spread.cell_usd is None else cells * spread.cell_usd
         minutes = None if cells is None or spread.cell_ms is None else cells * spread.cell_ms / 60_000 / concurrency
         needs.append(Need(level, total, cost, minutes))
-    shown = _detectable(spread, cases, k, aim)
-    # A rate cannot change by more than the share of pairs that change at all.
-    most = 1.0 if spread.changed is None else spread.changed
     now = _power(spread, cases, k, aim)
     return PlanRow(
         spread.label,
         k,
         needs,
         now,
-        shown if shown is not None and 0 < shown <= most else None,
+        _detectable(spread, cases, k, aim),
         unpaired=_unpaired_cases(spread, aim),
         cases_range=_range_needed(spread, k, aim),
     )
@@ -232,10 +243,12 @@ def _cases_needed(spread: Spread, k: int, aim: Aim) -> int | None:
 
 def _detectable(spread: Spread, cases: float, k: int, aim: Aim) -> float | None:
     """The smallest difference that this many cases show."""
-    independent, omega, sigma = cases / spread.design_effect, spread.omega2, spread.sigma2
-    if not aim.margin:
-        return detectable_difference(independent, omega, sigma, k, spread.changing(k), aim.alpha, aim.power)
-    return power_trials(independent, omega, sigma, sigma, k, k, *aim).detectable_difference
+    n, changing = cases / spread.design_effect, spread.changing(k)
+    of_trials = n, spread.omega2, spread.sigma2, k, changing, aim.alpha, aim.power
+    shown = detectable_difference(*of_trials, margin=aim.margin)
+    # A rate cannot change by more than the share of pairs that change at all.
+    most = 1.0 if spread.changed is None else spread.changed
+    return None if shown is None or shown > most or not shown + aim.margin > 0 else max(shown, -most)
 
 
 def _power(spread: Spread, cases: float, k: int, aim: Aim) -> float | None:
@@ -248,7 +261,10 @@ def _power(spread: Spread, cases: float, k: int, aim: Aim) -> float | None:
 
 def _power_of(spread: Spread, n: float, k: int, aim: Aim) -> float:
     """The same for independent cases, if the share of pairs that change is not known."""
-    return power_of_cases(n, spread.variance(k), aim.detect, aim.margin, k, spread.changing(k), aim.alpha) or 0.0
+    return (
+        power_of_cases(n, spread.variance(k), aim.detect, aim.margin, spread.changing(k), aim.alpha, single=k == 1)
+        or 0.0
+    )
 
 
 def _curve(spread: Spread, row: PlanRow, aim: Aim) -> list[tuple[int, float]]:

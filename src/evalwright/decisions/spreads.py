@@ -63,14 +63,20 @@ class Spread(NamedTuple):
         return flipping_share(self.shares, trials) if self.shares else 1.0
 
 
-def guessed_spreads(run: SideCounts | None = None) -> list[Spread]:
-    """Assumed spreads: several shares of pairs that change. A `run` in which nothing varies knows the cost and time of
-    a cell."""
-    if run is None:
-        return [Spread(f"{share:.0%} of pairs change", 0.0, share / 2, share) for share in _SHARES]
-    known = design_effect(run), run.mean("cost")[0], run.mean("latency")[0], _rate(run.passes)
-    why = "assumed, as nothing varies in the run"
-    return [Spread(f"{share:.0%} of pairs change ({why})", 0.0, share / 2, share, *known) for share in _SHARES]
+def guessed_spreads(run: SideCounts | None = None, detect: float = 0.0) -> list[Spread]:
+    """Assumed spreads: several shares of pairs that change, none below the difference to `detect`, as a rate changes by
+    no more than that, and one above it. A `run` in which nothing varies knows the cost and time of a cell."""
+    known = () if run is None else (design_effect(run), run.mean("cost")[0], run.mean("latency")[0], _rate(run.passes))
+    return [
+        Spread(_guess_label(share, detect, of_run=run is not None), 0.0, share / 2, share, *known)
+        for share in sorted({*(max(share, detect) for share in _SHARES), max(_SHARES[-1], min(1.0, 1.5 * detect))})
+    ]
+
+
+def _guess_label(share: float, detect: float, *, of_run: bool) -> str:
+    notes = ["all for the better"] if share == detect else []
+    notes += ["assumed, as nothing varies in the run"] if of_run else []
+    return f"{100 * share:.6g}% of pairs change" + (f" ({'; '.join(notes)})" if notes else "")
 
 
 def spreads_of(a: SideCounts, b: SideCounts | None) -> list[Spread]:

@@ -13,7 +13,7 @@ from evalwright.reports.decision_words import amount
 from evalwright.reports.intervals import spark
 from evalwright.reports.text import one_line
 
-__all__ = ["planning_lines"]
+__all__ = ["planned_claim", "planning_lines"]
 
 
 def planning_lines(plan: SuitePlan, runs: str) -> list[str]:
@@ -26,16 +26,16 @@ def _difference(plan: SuitePlan, runs: str) -> list[str]:
     """A table for each assumption: cases, dollars and minutes of one run, and what the suite shows as it is."""
     cost = "" if plan.cell_usd is None else f", ${plan.cell_usd:.3g} a cell"
     source = f"{cost}, from {runs}" if runs else ""
-    margin = f", margin {amount(plan.margin, 'pass_rate')}" if plan.margin else ""
     level = f"{plan.alpha:g}".replace("0.", ".")
     title = (
-        f"To show {amount(plan.detect or 0.0, 'pass_rate')} at alpha {level}{margin}: {one_line(plan.suite, 30)}, "
-        f"{counted(plan.cases, 'case')}{source}"
+        f"To show {planned_claim(plan)} at alpha {level}: {one_line(plan.suite, 30)}, {counted(plan.cases, 'case')}{source}"
     )
     lines = wrap(title, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    if not runs:
+        lines += ["  how many cases pass in only one of two runs is assumed; --from A B learns it"]
     for assumed, found in groupby(plan.rows, key=lambda row: row.assumed):
         rows = list(found)
-        lines += ["", f"  {assumed}", _heading(rows[0]), *map(_row, rows)]
+        lines += ["", f"  {assumed}", _heading(rows[0], plan), *(_row(row, plan) for row in rows)]
         lines += [line for row in rows if row.curve for line in (_curve(row), *_range(row))]
     if plan.repeats is not None:
         lines += ["", f"{plan.repeats:.0%} of the variance of the run's rate is trials that contradict each other"]
@@ -46,18 +46,29 @@ def _difference(plan: SuitePlan, runs: str) -> list[str]:
     return lines
 
 
+def planned_claim(plan: SuitePlan) -> str:
+    """What is to be shown, and for a margin what is true then."""
+    detect = amount(plan.detect or 0.0, "pass_rate")
+    if not plan.margin:
+        return detect
+    truth = f"{detect} better" if plan.detect else "as good"
+    return f"that B is not worse than −{amount(plan.margin, 'pass_rate')}, if it is {truth},"
+
+
 def _reached(plan: SuitePlan) -> list[str]:
-    """Whether the suite as it is has the power, and which assumption that rests on if it does not by every one."""
-    enough: dict[str, bool] = {}
-    for row in plan.rows:
-        enough[row.assumed] = enough.get(row.assumed, False) or (row.power or 0.0) >= plan.power
-    power = f"{100 * plan.power:g}% power"
-    if not any(enough.values()):
+    """Whether the suite as it is has the power, with how many trials, and which assumption that rests on, if any."""
+    power, enough = f"{100 * plan.power:g}% power", plan.trials_enough
+    if plan.reached is None:
+        held = [f"  {assumed}{_with_trials(plan, least)}" for assumed, least in enough.items() if least]
+        return ["", f"the suite as it is reaches {power} only if this holds:", *held]
+    if not plan.rows or None in enough.values():
         return ["", f"the suite as it is does not reach {power}"]
-    if all(enough.values()):
-        return []
-    assumptions = [f"  {assumed}" for assumed, is_enough in enough.items() if is_enough]
-    return ["", f"the suite as it is reaches {power} only if this holds:", *assumptions]
+    return ["", f"the suite as it is reaches {power}{_with_trials(plan, max(map(int, filter(None, enough.values()))))}"]
+
+
+def _with_trials(plan: SuitePlan, least: int) -> str:
+    """Nothing if all numbers of trials that were planned are enough."""
+    return f", with {counted(least, 'trial')} or more" if least > min(row.trials for row in plan.rows) else ""
 
 
 def _curve(row: PlanRow) -> str:
@@ -107,17 +118,18 @@ def _gate(gate: GatePlan, suite: str) -> list[str]:
     ]
 
 
-def _heading(row: PlanRow) -> str:
+def _heading(row: PlanRow, plan: SuitePlan) -> str:
     needs = "".join(f"{f'{100 * need.power:g}% power':>11}" for need in row.needs)
     money = f"{'cost':>9}" if any(need.cost_usd is not None for need in row.needs) else ""
     time = f"{'minutes':>9}" if any(need.minutes is not None for need in row.needs) else ""
-    return f"  trials{needs}{money}{time}  this suite shows"
+    return f"  trials{needs}{money}{time}  {'shown if B − A is' if plan.margin else 'this suite shows'}"
 
 
-def _row(row: PlanRow) -> str:
+def _row(row: PlanRow, plan: SuitePlan) -> str:
     needs = "".join(f"{'–' if need.cases is None else f'{need.cases:,}':>11}" for need in row.needs)
     usual = next((need for need in row.needs if need.power == 0.8), row.needs[-1])
     spent = "" if usual.cost_usd is None else f"{money(usual.cost_usd):>9}"
     time = "" if usual.minutes is None else f"{usual.minutes:>9,.1f}"
-    shows = "–" if row.detectable is None else f"±{100 * row.detectable:.1f} pp"
+    least, sign = row.detectable, "" if plan.margin else "±"
+    shows = "–" if least is None else f"{sign}{100 * least:.1f} pp" if sign else numbers.points(least)
     return f"  {row.trials:>6}{needs}{spent}{time}  {shows:>16}{' <-' if row.cheapest else ''}"

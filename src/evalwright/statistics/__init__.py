@@ -25,10 +25,9 @@ if TYPE_CHECKING:
         power_mcnemar_exact,
         power_paired_difference,
         power_paired_t,
-        power_proportions,
         power_trials,
     )
-    from evalwright.statistics.proportions import proportion_interval, zero_failures_bound
+    from evalwright.statistics.proportions import power_proportions, proportion_interval, zero_failures_bound
     from evalwright.statistics.raters import agreement, agreement_binary, krippendorff_alpha
     from evalwright.statistics.rates import rate_with_design_effect, wilson
     from evalwright.statistics.ratios import ratio_of_means
@@ -68,7 +67,7 @@ _MODULES = {
     "power_mcnemar_exact": "power",
     "power_paired_difference": "power",
     "power_paired_t": "power",
-    "power_proportions": "power",
+    "power_proportions": "proportions",
     "power_trials": "power",
     "powered_rate": "judges",
     "proportion_interval": "proportions",

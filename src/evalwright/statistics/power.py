@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import asin, ceil, sqrt
+from bisect import bisect_left
+from math import ceil, sqrt
 from typing import NamedTuple
 
 from evalwright.statistics.distributions import (
@@ -20,7 +21,6 @@ __all__ = [
     "McNemarPower",
     "PairedPower",
     "PairedTPower",
-    "ProportionPower",
     "TrialsPower",
     "detectable_difference",
     "power_mcnemar_exact",
@@ -28,7 +28,6 @@ __all__ = [
     "power_of_t",
     "power_paired_difference",
     "power_paired_t",
-    "power_proportions",
     "power_trials",
 ]
 
@@ -162,24 +161,59 @@ _MANY_CHANGES = 100
 
 
 def power_of_cases(
-    n: float, variance: float, delta: float, margin: float, trials: int, changing: float, alpha: float = 0.05
+    n: float,
+    variance: float,
+    delta: float,
+    margin: float,
+    changing: float,
+    alpha: float = 0.05,
+    *,
+    single: bool = False,
 ) -> float | None:
     """The chance that `n` cases, whose differences have this variance, show that a difference of `delta` is above
     -margin; None below two cases.
 
-    Of several trials, Student's t decides only where 12 cases or more changed (a share `changing` of them does), else
-    the interval of `guarded_difference`, wider by far; of single trials, McNemar's test.
+    Student's t decides only where 12 cases or more changed (a share `changing` of them does), else the interval of
+    `guarded_difference`, wider by far. With `single` trials that pass or fail, it is McNemar's test, and that interval
+    for a margin.
     """
     by_t = power_of_t(n, variance, delta + margin, alpha)
     if by_t is None or variance <= 0:
         return by_t
-    if trials == 1:
-        few_changed = n * variance < _MANY_CHANGES and not margin
+    if single:
+        if n * variance >= _MANY_CHANGES:
+            return by_t
         share = min(1.0, max(variance, abs(delta)))
-        return power_mcnemar_exact(int(n), share, delta, alpha).power if few_changed else by_t
+        if margin:
+            return _power_not_worse(int(n), share, delta, margin, alpha)
+        return power_mcnemar_exact(int(n), share, delta, alpha).power
     share = min(1.0, max(changing, abs(delta)))
     few = binomial_cdf(FEW_UNITS - 1, int(n), share) if n >= FEW_UNITS else 1.0
     return (1 - few) * by_t + few * _power_guarded(n, variance, delta, margin, alpha)
+
+
+def _power_not_worse(n: int, share: float, delta: float, margin: float, alpha: float) -> float:
+    """The chance that the guarded interval of `n` pairs, of which a `share` changes, lies above -margin: summed over
+    the number of changed pairs. Where few change it is wider than Student's: 9 pairs hardly show a margin of 20 points.
+    """
+    won, reach = (share + delta) / (2 * share), t_quantile(1 - alpha / 2, n - 1)
+    total = 0.0
+    for changed in _likely_numbers(n, share):
+
+        def shown(wins: int, changed: int = changed) -> bool:
+            centre = (2 * wins - changed) / (n + 2)
+            variance = ((changed + 2) / (n + 2) - centre**2) / (n + 2)
+            return centre - reach * sqrt(variance) > -margin
+
+        least = bisect_left(range(changed + 1), True, key=shown)
+        total += binomial_mass(changed, n, share) * (1 - binomial_cdf(least - 1, changed, won))
+    return total
+
+
+def _likely_numbers(n: int, share: float) -> range:
+    """The numbers of changed pairs that have a chance."""
+    middle, reach = n * share, 9 * sqrt(n * share * (1 - share)) + 10
+    return range(max(0, int(middle - reach)), min(n, int(middle + reach) + 1) + 1)
 
 
 def _power_guarded(n: float, variance: float, delta: float, margin: float, alpha: float) -> float:
@@ -194,10 +228,21 @@ _CLOSE = 0.05
 
 
 def detectable_difference(
-    n: float, omega2: float, sigma2: float, trials: int, changing: float, alpha: float = 0.05, power: float = 0.8
+    n: float,
+    omega2: float,
+    sigma2: float,
+    trials: int,
+    changing: float,
+    alpha: float = 0.05,
+    power: float = 0.8,
+    *,
+    margin: float = 0.0,
+    single: bool | None = None,
 ) -> float | None:
-    """The smallest true difference that `n` cases with so many trials a side show; None below two cases, and where no
-    difference is shown with this power.
+    """The smallest true difference that `n` cases with so many trials a side show to be above -margin; None below two
+    cases, and where no difference is shown with this power.
+
+    `single`: whether each side of a case is one pass or failure; None if a single trial is.
 
     As in `power_trials`, for two sides with the same variance within a case, if that has the power. Where few cases
     change, by themselves a share `changing` of them (if trials are several), it does not: then by the power of the
@@ -205,11 +250,11 @@ def detectable_difference(
     """
     if n < 2:
         return None
-    variance = omega2 + 2 * sigma2 / trials
-    by_t = sqrt(variance) * _least_effect(n, alpha, power) if variance else 0.0
+    variance, passes = omega2 + 2 * sigma2 / trials, trials == 1 if single is None else single
+    by_t = (sqrt(variance) * _least_effect(n, alpha, power) if variance else 0.0) - margin
 
     def shown(delta: float) -> float:
-        return power_of_cases(n, variance, delta, 0.0, trials, changing, alpha) or 0.0
+        return power_of_cases(n, variance, delta, margin, changing, alpha, single=passes) or 0.0
 
     if by_t <= 1 and shown(by_t) >= power - _CLOSE:
         return by_t
@@ -277,12 +322,12 @@ def power_mcnemar_exact(
         return McNemarPower(normal_cdf(shift / sqrt(spread)) if spread else 1.0, needed)
     won = (p_discordant + delta) / (2 * p_discordant) if p_discordant else 0.5
     total, half = 0.0, alpha / 2
-    middle, reach = n * p_discordant, 9 * sqrt(n * p_discordant * (1 - p_discordant)) + 10
-    least, most = max(0, int(middle - reach)), min(n, int(middle + reach) + 1)  # numbers beyond have no chance
+    numbers = _likely_numbers(n, p_discordant)
+    least = numbers[0]
     critical = max(-1, int(least / 2 - low * sqrt(least) / 2) - 5)
     shares = (0.5, won, 1 - won)
     below = [binomial_cdf(critical, least, share) for share in shares]  # the chance of no more than `critical`
-    for changed in range(least, most + 1):
+    for changed in numbers:
         while critical + 1 < changed / 2 and below[0] + binomial_mass(critical + 1, changed, 0.5) <= half:
             critical += 1
             below = [tail + binomial_mass(critical, changed, share) for tail, share in zip(below, shares, strict=True)]
@@ -292,31 +337,3 @@ def power_mcnemar_exact(
             tail - share * binomial_mass(critical, changed, share) for tail, share in zip(below, shares, strict=True)
         ]
     return McNemarPower(min(1.0, total), needed)
-
-
-class ProportionPower(NamedTuple):
-    """Cases needed to tell two shares apart; `n_pairs_mcnemar` when both sides run the same cases."""
-
-    n_per_arm_unpaired: float | None
-    n_per_arm_arcsine: float | None
-    cohens_h: float
-    n_pairs_mcnemar: float | None
-
-
-def power_proportions(
-    p1: float, p2: float, p_discordant: float, alpha: float = 0.05, power: float = 0.8
-) -> ProportionPower:
-    """Two shares: pooled normal formula (Fleiss 1981), arcsine (Cohen 1988), McNemar pairs (Connor 1987).
-
-    None when the shares are equal, or for McNemar when they differ more than pairs do.
-    """
-    gap, h = abs(p2 - p1), 2 * asin(sqrt(p2)) - 2 * asin(sqrt(p1))
-    if not gap:
-        return ProportionPower(None, None, h, None)
-    low, high = normal_quantile(1 - alpha / 2), normal_quantile(power)
-    middle = (p1 + p2) / 2
-    unpaired = low * sqrt(2 * middle * (1 - middle)) + high * sqrt(p1 * (1 - p1) + p2 * (1 - p2))
-    pairs = None
-    if p_discordant >= gap:
-        pairs = ((low * sqrt(p_discordant) + high * sqrt(p_discordant - gap * gap)) / gap) ** 2
-    return ProportionPower((unpaired / gap) ** 2, 2 * ((low + high) / h) ** 2, h, pairs)

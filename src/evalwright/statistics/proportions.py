@@ -1,14 +1,23 @@
-"""Further intervals for a share of successes besides the one that runs use, and bounds for a rate of failures."""
+"""Further intervals for a share of successes besides the one that runs use, bounds for a rate of failures, and how many
+cases tell two shares apart."""
 
 from __future__ import annotations
 
-from math import sqrt
+from math import asin, sqrt
 from typing import NamedTuple
 
-from evalwright.statistics.distributions import Interval, beta_quantile, two_sided_z
+from evalwright.statistics.distributions import Interval, beta_quantile, normal_quantile, two_sided_z
 from evalwright.statistics.rates import wilson
 
-__all__ = ["FailureBound", "ProportionInterval", "clopper_pearson", "proportion_interval", "zero_failures_bound"]
+__all__ = [
+    "FailureBound",
+    "ProportionInterval",
+    "ProportionPower",
+    "clopper_pearson",
+    "power_proportions",
+    "proportion_interval",
+    "zero_failures_bound",
+]
 
 
 class ProportionInterval(NamedTuple):
@@ -95,3 +104,31 @@ def zero_failures_bound(failures: int, n: int, confidence_one_sided: float = 0.9
         return FailureBound(1 - (1 - confidence_one_sided) ** (1 / n), 3 / n)
     upper = beta_quantile(confidence_one_sided, failures + 1, n - failures) if failures < n else 1.0
     return FailureBound(upper, None)
+
+
+class ProportionPower(NamedTuple):
+    """Cases needed to tell two shares apart; `n_pairs_mcnemar` when both sides run the same cases."""
+
+    n_per_arm_unpaired: float | None
+    n_per_arm_arcsine: float | None
+    cohens_h: float
+    n_pairs_mcnemar: float | None
+
+
+def power_proportions(
+    p1: float, p2: float, p_discordant: float, alpha: float = 0.05, power: float = 0.8
+) -> ProportionPower:
+    """Two shares: pooled normal formula (Fleiss 1981), arcsine (Cohen 1988), McNemar pairs (Connor 1987).
+
+    None when the shares are equal, or for McNemar when they differ more than pairs do.
+    """
+    gap, h = abs(p2 - p1), 2 * asin(sqrt(p2)) - 2 * asin(sqrt(p1))
+    if not gap:
+        return ProportionPower(None, None, h, None)
+    low, high = normal_quantile(1 - alpha / 2), normal_quantile(power)
+    middle = (p1 + p2) / 2
+    unpaired = low * sqrt(2 * middle * (1 - middle)) + high * sqrt(p1 * (1 - p1) + p2 * (1 - p2))
+    pairs = None
+    if p_discordant >= gap:
+        pairs = ((low * sqrt(p_discordant) + high * sqrt(p_discordant - gap * gap)) / gap) ** 2
+    return ProportionPower((unpaired / gap) ** 2, 2 * ((low + high) / h) ** 2, h, pairs)
