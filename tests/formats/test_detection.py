@@ -21,6 +21,25 @@ def test_a_file_of_no_format_is_told_the_formats(tmp_path: Path) -> None:
     assert "; pass --format (agentv, letta, native" in said
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "format"),
+    [
+        (
+            "geo.yaml",
+            "cases: [{name: fr, inputs: Capital of France?, evaluators: [IsInstance: str]}]\n",
+            "pydantic-evals",
+        ),
+        ("spans.jsonl", '{"resourceSpans": []}\n', "otlp-json"),
+        ("my runs.json", '[{"input": "Capital?", "expected_output": "Paris"}]', "deepeval"),
+    ],
+)
+def test_what_can_be_imported_is_told_so(tmp_path: Path, name: str, text: str, format: str) -> None:
+    (tmp_path / name).write_text(text)
+    (problem,) = refusal(lambda: load_suite(tmp_path / name)).problems
+    assert problem.message.startswith(f"is no suite, but can be imported as one ({format}): evalwright import ")
+    assert problem.message.endswith(f"{name}'" if " " in name else name)
+
+
 def test_a_key_that_is_nearly_one_of_a_format_is_told_which(tmp_path: Path) -> None:
     said = str(refusal(lambda: load_suite(write(tmp_path, "name: a\nevalCases: []\n"))))
     assert 'it has name, evalCases (did you mean "evalcases"?); suites' in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -164,12 +165,27 @@ def _detected_format(path: Path) -> Format:
         _must_begin_with_json(path)
     if not fitting_formats and (suite := suite_beside(path)) is not None:
         raise InputError(Problem(str(path), f"belongs to the cases in {suite.name}: name that file instead"))
+    if not fitting_formats and (recorded := _import_format(path)) is not None:
+        command = f"evalwright import {shlex.quote(str(path))}"
+        raise InputError(Problem(str(path), f"is no suite, but can be imported as one ({recorded}): {command}"))
     message = (
         f"fits several formats ({', '.join(suite_format.name for suite_format in fitting_formats)})"
         if fitting_formats
         else _unrecognised_message(path, head)
     )
     raise InputError(Problem(str(path), f"{message}; pass --format ({', '.join(names('formats'))})"))
+
+
+def _import_format(path: Path) -> str | None:
+    """The format of recordings, results or cases of other tools from which `import` would make a suite."""
+    from evalwright.importers.detection import detected
+    from evalwright.importers.file_heads import head_of
+
+    try:
+        name = detected(head_of(path))
+    except InputError:
+        return None
+    return None if name == "openai-messages" else name  # which may be records of NorthStar with a misspelt key
 
 
 def _unrecognised_message(path: Path, head: Mapping[str, Any]) -> str:
