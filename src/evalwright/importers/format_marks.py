@@ -184,7 +184,8 @@ def _is_pydantic_ai(head: Head) -> bool:
 
 
 def _is_pydantic_evals(head: Head) -> bool:
-    return any("inputs" in case for case in dictionaries(head.mapping.get("cases")))
+    listed = (case for key in ("cases", "failures") for case in dictionaries(head.mapping.get(key)))
+    return any("inputs" in case for case in listed)
 
 
 def _is_anthropic(head: Head) -> bool:

@@ -1,4 +1,4 @@
-"""Datasets of pydantic_evals, as YAML or JSON: cases, and those of its evaluators that ours can replace."""
+"""Datasets and reports of pydantic_evals, as YAML or JSON: cases, and those evaluators that ours can replace."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from evalwright.files.key_paths import Place, bracketed
 from evalwright.files.yaml import Document, parse
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.pydantic_evaluators import EvaluatorReading, expected_field
+from evalwright.importers.pydantic_reports import input_of, is_report, metadata_of, report_cases
 from evalwright.importers.record_values import described
 from evalwright.importers.sources import document
 from evalwright.importers.traces import TraceImporter
@@ -27,15 +28,18 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
     """The cases of the files."""
     numbers = count(1)
     for file in files:
-        yield from _Dataset(file, reading).cases(numbers)
+        parsed: Document = parse(document(file), str(file), "true_false")
+        if is_report(parsed.value):
+            yield from report_cases(file, parsed, reading)
+        else:
+            yield from _Dataset(file, parsed, reading).cases(numbers)
 
 
 class _Dataset:
     """One file."""
 
-    def __init__(self, file: Path, findings: ImportFindings) -> None:
-        self._file, self._findings = file, findings
-        self._document: Document = parse(document(file), str(file), "true_false")
+    def __init__(self, file: Path, parsed: Document, findings: ImportFindings) -> None:
+        self._file, self._document, self._findings = file, parsed, findings
 
     def cases(self, numbers: Iterator[int]) -> Iterator[Imported]:
         findings, dataset = self._findings, self._document.value
@@ -89,14 +93,13 @@ class _Dataset:
 
     def _record(self, case: dict[str, Any], number: int, place: Place, shared: list[dict[str, Any]]) -> Imported:
         self._findings.notes.lose_keys(case, _OF_CASE, "cases")
-        inputs, expected = case["inputs"], case.get("expected_output")
-        metadata, name = case.get("metadata"), case.get("name")
+        expected, name = case.get("expected_output"), case.get("name")
         return Imported(
             self._file,
             str(name) if name else f"case-{number}",
-            dict(inputs) if isinstance(inputs, dict) else {"inputs": inputs},
+            input_of(case),
             expected={"facts": {} if expected is None else {"expected_output": expected}},
-            metadata=metadata if isinstance(metadata, dict) else {} if metadata is None else {"metadata": metadata},
+            metadata=metadata_of(case),
             record=case,
             key=bracketed(place),
             authored=True,
@@ -141,6 +144,6 @@ def _with_own_name(evaluator: dict[str, Any], others: Sequence[dict[str, Any]]) 
 
 
 class PydanticEvals(TraceImporter):
-    """Datasets of pydantic_evals, as YAML or JSON."""
+    """Datasets of pydantic_evals, as YAML or JSON, and its reports."""
 
     read: ClassVar[Read] = staticmethod(read)
