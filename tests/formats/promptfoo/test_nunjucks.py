@@ -77,6 +77,19 @@ from evalwright.formats.promptfoo.templates import render
         ("{{ a|groupby('k')|dump }}", "xy", '{"undefined":["x","y"]}'),
         ("{{ a|selectattr('k')|dump }} {{ a|sum('k') }}", [{"k": 1}, {}, "x"], '[{"k":1}] NaN'),
         ("{{ a|sort }}", [10, "9", 1.5], "1.5,9,10"),
+        ("{{ a|sort(attribute='k.n')|dump }}", [{"k": {"n": 2}}, {"k": {"n": 1}}], '[{"k":{"n":1}},{"k":{"n":2}}]'),
+        ("{{ a|sum('k', 10) }} {{ a|join('-', 'k') }}", [{"k": 1}, {"k": 2}], "13 1-2"),
+        ("{{ a|select|dump }} {{ a|reject('even') }} {{ [a|select] }}", [0, 1, "", 3], "[1,3] 1,3 1,3"),
+        ("{{ a|int(0, 16) }} {{ a|int(9, 2) }}", "1fx", "31 1"),
+        ("{% if a|int %}x{% else %}NaN{% endif %}{{ a|abs|default('-', true) }}", "w", "NaN-"),
+        ("{{ (a|load).b[1] }} {{ a|dump('--') }}", '{"b": [1, 2]}', '2 "{\\"b\\": [1, 2]}"'),
+        ("{{ a|dump('--') }}", {"k": 1}, '{\n--"k": 1\n}'),
+        ("{{ a|dictsort|dump }}", {"b": 1, "C": 2, "a": 3}, '[["a",3],["b",1],["C",2]]'),
+        ("{{ a|urlize }}", '"see" www.x.y.', '"see" <a href="http://www.x.y">www.x.y</a>'),
+        ("{{ a|urlize }}", "b@c.de http://x", '<a href="mailto:b@c.de">b@c.de</a> <a href="http://x">http://x</a>'),
+        ("{{ a|dump }} {{ a[1] }}", {"x": 1, "2": 2, "1": 3}, '{"1":3,"2":2,"x":1} 3'),
+        ("{{ a|replace(none, 'x') }}{{ a|replace('b', none) }}", "ab", "abanull"),
+        ("{{ a|round }}", None, "0"),
         ("[{{ a|sort }}]", {"k": 1}, "[]"),
         ("[{{ a|sort }}]", False, "[]"),
     ],
@@ -110,9 +123,111 @@ def test_nothing_can_be_looked_for_in_what_is_missing(values):
         ("repeat(1000000000)", "x", "repeated 1000000000 times"),
         ("padEnd(1000000000)", "x", "repeated 999999999 times"),
         ("toFixed(101)", 5, "expected 0 to 100 digits, found 101"),
-        ("toString(16)", 5, "expected base 10, found 16"),
+        ("toString(37)", 5, "expected a base from 2 to 36, found 37"),
+        ("toPrecision(0)", 5, "expected 1 to 100 digits, found 0"),
+        ("flatMap(1)", [5], "a list has no 'flatMap'"),
+        ("items()", {"k": 1}, "a mapping has no 'items'"),
+        ("sort(1)", [5], "no functions that compare"),
     ],
 )
 def test_members_say_what_they_cannot_do(call, value, reason):
     with pytest.raises(TemplateError, match=reason):
         render(f"{{{{ a.{call} }}}}", {"a": value})
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        (
+            "{{ l.push(4) }} {{ l }} {{ l.pop() }} {{ l.shift() }} {{ l.unshift(7, 8) }} {{ l }}",
+            "4 3,10,2,4 4 3 4 7,8,10,2",
+        ),
+        ("{{ l.reverse() }} {{ l.sort() }} {{ l.splice(1, 1, 'x', 'y') }} {{ l }}", "2,10,3 10,2,3 2 10,x,y,3"),
+        (
+            "{{ l.toReversed() }} {{ l.toSorted() }} {{ l }} {{ [1, [2, [3]]].flat() | dump }}",
+            "2,10,3 10,2,3 3,10,2 [1,2,[3]]",
+        ),
+        ("{{ l.fill(0, 1) }} {{ [].pop() }} {{ o.hasOwnProperty('k') }}", "3,0,0  true"),
+        ("{{ n.toString(16) }} {{ (-n).toString(2) }} {{ x.toString(2) }} {{ n.toString() }}", "ff -11111111 0.1 255"),
+        ("{{ 0.1.toString(3) }}", "0.0022002200220022002200220022002201"),
+        ("{{ n.toPrecision(2) }} {{ n.toPrecision(5) }} {{ 0.00001.toPrecision(2) }}", "2.6e+2 255.00 0.000010"),
+        ("{{ n.toExponential() }} {{ n.toExponential(1) }} {{ 0.1.toExponential() }}", "2.55e+2 2.6e+2 1e-1"),
+        ("{{ 1234567.8915.toLocaleString() }} {{ n.toLocaleString() }}", "1,234,567.892 255"),
+        ("{% set j = joiner() %}{% for x in l %}{{ j() }}{{ x }}{% endfor %}", "3,10,2"),
+        (
+            "{% set c = cycler('a', 'b') %}[{{ c.current }}]{{ c.next() }}{{ c.next() }}{{ c.next() }}{{ c.current }}",
+            "[]abaa",
+        ),
+        ("[{{ loop.cycle }}{% for x in l %}{{ loop.previtem }}{{ loop.revindex0 }}{% endfor %}]", "[210]"),
+    ],
+)
+def test_values_have_the_members_of_javascript(template, text):
+    assert render(template, {"l": [3, 10, 2], "n": 255, "x": 0.5, "o": {"k": 1}}) == text
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("{% for x in l %}{{ loop.index0 + 1 ~ '. ' }}{% endfor %}{{ 'a' ~ n + 1 }}", "1. 2. a51"),
+        (
+            "{{ not n == 5 }} {{ not (n == 5) }} {{ not n in l }} {{ not not n }} {{ not l == 'x' ~ 1 }}",
+            "false false true true false",
+        ),
+        (
+            "{{ 1 < 2 == true }} {{ 5 in '15' }} {{ n not in l }} {{ 'k' in o }} {{ [2] > '10' }}",
+            "true true true true true",
+        ),
+        ("{% if n < 3 %}a{% elseif n == 5 %}b{% else %}c{% endif %}{% if n if l else 0 %}d{% endif %}", "bd"),
+        ("{% switch n %}{% case 1 %}a{% case 5 %}{% case 6 %}b{% default %}c{% endswitch %}", "b"),
+        (
+            "{% switch 'z' %} x {% case 1 %}a{% default %}c{% endswitch %}{% switch n %}{% case '5' %}a{% endswitch %}",
+            "c",
+        ),
+        ("{% set a, b = n + 1 %}{{ a }}{{ b }}", "66"),
+        ("{% for k, v in [1, ['x', 2], 'yz'] %}[{{ k }}{{ v }}]{% endfor %}", "[][x2][yz]"),
+        ("{% macro m(a, b=2) %}{{ a }}{{ b }}{% endmacro %}{{ m(1, 3, 4) }}{{ m(1, c=5) }}", "1312"),
+        (
+            "{{ 7 // 0 }} {{ 'x' // 2 }} {{ (-8) ** 0.5 }} {{ 10 ** 400 }} {{ 0 ** -1 }}",
+            "Infinity NaN NaN Infinity Infinity",
+        ),
+        (
+            "{{ 9007199254740993 * 1 }} {{ 10 ** 21 * 10 }} {{ '0x1F' * 1 }} {{ 'inf' * 1 }}",
+            "9007199254740992 1e+22 31 NaN",
+        ),
+        ("{% if 'w' * 1 %}yes{% else %}no{% endif %} {{ -'w' or 'none' }}", "no none"),
+        (
+            "{{ n is divisibleby(5) }} {{ '7' is gt(5) }} {{ missing is lt(5) }} {{ missing is callable }}",
+            "true true false false",
+        ),
+        ("{{ n is defined if n else 0 }} {{ n is not odd }} {{ (1 if n == 4)|length }}|", "true false 0|"),
+        (
+            "{{ 'a === b' }} {% raw %}{{ a === b }}{% endraw %} {{ n === 5 }} {{ n !== '5' }}",
+            "a === b {{ a === b }} true true",
+        ),
+        ("{{ ('w'|abs) in l }}", "false"),
+    ],
+)
+def test_expressions_mean_what_javascript_makes_of_them(template, text):
+    """promptfoo's Nunjucks writes them as JavaScript without parentheses."""
+    assert render(template, {"l": [1, 2], "n": 5, "o": {"k": 1}}) == text
+
+
+@pytest.mark.parametrize(
+    ("template", "reason"),
+    [
+        ("{{ l|center(1000000000000) }}", "cannot have 1000000000000 blanks"),
+        ("{{ 'a'|indent(1e12) }}", "cannot have"),
+        ("{{ range(10000000000) }}", "at most 1,000,000 numbers"),
+        ("{{ l|batch(10000000000, 'x') }}", "from 1 to 1,000,000"),
+        ("{{ l|slice(0) }}", "from 1 to 1,000,000"),
+        ("{% include 'other.txt' %}", "include, import and extends are not read"),
+        ("{% set a, b = 1, 2 %}", "a single value for all names"),
+        ("{{ l|select('prime') }}", "no test 'prime'"),
+        ("{{ 'x'|load }}", "load: expected JSON, found 'x'"),
+        ("{{ missing.some() }}", "nothing has no 'some'"),
+        ("{{ 5|urlize }}", "a filter for texts was given '5'"),
+    ],
+)
+def test_a_template_says_what_it_cannot_do(template, reason):
+    with pytest.raises(TemplateError, match=reason):
+        render(template, {"l": ["a"]})

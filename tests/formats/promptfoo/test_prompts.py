@@ -142,7 +142,7 @@ NUNJUCKS = {
     "{% for x in none %}x{% else %}none {% endfor %}{% for k in {'a': 1} %}{{ k }}{% else %}-{% endfor %}": "none -",
     "{{ 'a/b c!' | urlencode }} {{ '3.7' | round }}": "a%2Fb%20c! 4",
     "{{ small.a }} {{ small.b }} {{ small | dump }}": '0.000015 1e-7 {"a":0.000015,"b":1e-7,"c":"x 1e-07"}',
-    "{% verbatim %}{{ a }}{% endverbatim %} {{ [1, 'b'] | sum }}": "{{ a }} 1b",
+    "{% verbatim %}{{ a }}{% endverbatim %} {{ [1, 'b'] | sum }}": "{{ a }} 01b",
 }  # fmt: skip
 """Each with what promptfoo's own Nunjucks gives."""
 

@@ -4,19 +4,37 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from collections.abc import Callable
 from typing import Any
 
 from jinja2 import Undefined
 
-from evalwright.formats.promptfoo.values import template_text
+from evalwright.formats.promptfoo.values import as_javascript, template_text
 
-__all__ = ["ARITHMETIC", "loosely_equal", "number_of", "ordered_as", "plus", "string_of"]
+__all__ = ["arithmetic", "loosely_equal", "number_of", "ordered_as", "plus", "string_of"]
+
+_EXACT = 2**53
+"""Whole numbers beyond this are rounded."""
+_OTHER_BASE = re.compile(r"0[xXoObB][0-9a-fA-F]+", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)", re.ASCII)
+
+
+class _NotANumber(float):
+    """NaN, which is false."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        return False
+
+
+_NAN = _NotANumber("nan")
 
 
 def _divide(left: float, right: float) -> float:
     """`/` of JavaScript, which has results for divisions by 0."""
-    if right:
+    if right != 0:
         return left / right
     return math.nan if not left or math.isnan(left) else math.copysign(math.inf, left)
 
@@ -26,14 +44,43 @@ def _remainder(left: float, right: float) -> float:
     return math.fmod(left, right) if right and math.isfinite(left) else math.nan
 
 
-ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+def _whole_quotient(left: float, right: float) -> float:
+    quotient = _divide(left, right)
+    return math.floor(quotient) if math.isfinite(quotient) else quotient
+
+
+def _power(base: float, exponent: float) -> float:
+    """`Math.pow` of JavaScript, which has a result for everything."""
+    if math.isnan(exponent) or (abs(base) == 1 and math.isinf(exponent)):
+        return math.nan
+    odd = math.isfinite(exponent) and math.fmod(exponent, 2) in (1, -1)
+    try:
+        return math.pow(base, exponent)
+    except OverflowError:
+        return -math.inf if base < 0 and odd else math.inf
+    except ValueError:  # a root of a negative number, or a division by 0
+        return math.nan if base else math.copysign(math.inf, base if odd else 1)
+
+
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "-": operator.sub,
     "*": operator.mul,
     "/": _divide,
-    "//": lambda left, right: math.floor(_divide(left, right)),
+    "//": _whole_quotient,
     "%": _remainder,
-    "**": operator.pow,
+    "**": _power,
 }
+
+
+def arithmetic(operator_sign: str, left: Any, right: Any) -> Any:
+    """The result of `-`, `*`, `/`, `//`, `%` or `**` of JavaScript."""
+    return _as_number(_ARITHMETIC[operator_sign](number_of(left), number_of(right)))
+
+
+def _as_number(value: float) -> Any:
+    if math.isnan(value):
+        return _NAN
+    return as_javascript(float(value)) if abs(value) > _EXACT else as_javascript(value)
 
 
 def string_of(value: Any) -> str:
@@ -46,14 +93,17 @@ def string_of(value: Any) -> str:
 def number_of(value: Any) -> float:
     """`Number(value)` of JavaScript."""
     if isinstance(value, (int, float)):
-        return value
+        return value if value == value else _NAN
     if value is None or isinstance(value, Undefined):
-        return 0 if value is None else math.nan
+        return 0 if value is None else _NAN
+    text = template_text(value).strip()
+    if not text or _NUMBER.fullmatch(text):
+        number: float = _as_number(float(text or 0))
+        return number
     try:
-        number = float(template_text(value).strip() or 0)
+        return int(text, 0) if _OTHER_BASE.fullmatch(text) else _NAN
     except ValueError:
-        return math.nan
-    return int(number) if number.is_integer() else number
+        return _NAN
 
 
 def loosely_equal(left: Any, right: Any, strictly: bool) -> bool:
@@ -64,26 +114,22 @@ def loosely_equal(left: Any, right: Any, strictly: bool) -> bool:
         return all(missing) and not (strictly and (left is None) != (right is None))
     if isinstance(left, (list, dict)) and isinstance(right, (list, dict)):
         return left is right
-    if isinstance(left, (int, float)) == isinstance(right, (int, float)):
-        return bool(left == right) and not (strictly and isinstance(left, bool) != isinstance(right, bool))
-    if strictly:
-        return False
-    texts = [
-        str(int(operand)) if isinstance(operand, bool) else template_text(operand).strip() for operand in (left, right)
-    ]
-    try:
-        return float(texts[0] or 0) == float(texts[1] or 0)
-    except ValueError:
-        return False
+    if isinstance(left, (int, float)) and isinstance(right, (int, float)):
+        return left == right and not (strictly and isinstance(left, bool) != isinstance(right, bool))
+    if not isinstance(left, (int, float)) and not isinstance(right, (int, float)):
+        same_kind = isinstance(left, str) and isinstance(right, str)
+        return (same_kind or not strictly) and template_text(left) == template_text(right)
+    return not strictly and number_of(left) == number_of(right)
 
 
 _ORDERS = {"lt": operator.lt, "lteq": operator.le, "gt": operator.gt, "gteq": operator.ge}
 
 
 def ordered_as(left: Any, right: Any, order: str) -> bool:
-    """`<`, `<=`, `>` and `>=` of JavaScript: strings by their letters, everything else as numbers."""
-    if isinstance(left, str) and isinstance(right, str):
-        return bool(_ORDERS[order](left, right))
+    """`<`, `<=`, `>` and `>=` of JavaScript: strings, lists and mappings by their letters, everything else as
+    numbers."""
+    if isinstance(left, (str, list, dict)) and isinstance(right, (str, list, dict)):
+        return bool(_ORDERS[order](template_text(left), template_text(right)))
     return bool(_ORDERS[order](number_of(left), number_of(right)))
 
 
@@ -91,4 +137,4 @@ def plus(left: Any, right: Any) -> Any:
     """`+` of JavaScript."""
     if isinstance(left, (str, list, dict)) or isinstance(right, (str, list, dict)):
         return string_of(left) + string_of(right)
-    return number_of(left) + number_of(right)
+    return _as_number(number_of(left) + number_of(right))

@@ -7,8 +7,9 @@ Python itself is out of reach: attributes are keys of mappings, or one of the fe
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, lru_cache, partial
+from itertools import chain, repeat
 from typing import Any
 
 from jinja2 import ChainableUndefined, Undefined, nodes
@@ -18,24 +19,22 @@ from jinja2.sandbox import SandboxedEnvironment
 from jinja2.utils import Namespace
 
 from evalwright.formats.promptfoo.faults import TemplateError
-from evalwright.formats.promptfoo.javascript_members import OF_LISTS, OF_NUMBERS, OF_TEXTS
-from evalwright.formats.promptfoo.javascript_operators import (
-    ARITHMETIC,
-    number_of,
-    plus,
-)
-from evalwright.formats.promptfoo.nunjucks_filters import FILTERS, KEPT_FILTERS, KEPT_TESTS, TESTS
-from evalwright.formats.promptfoo.nunjucks_tree import OUTER, STRICTLY, as_nunjucks
-from evalwright.formats.promptfoo.nunjucks_values import List, in_template
+from evalwright.formats.promptfoo.javascript_members import OF_LISTS, OF_MAPPINGS, OF_NUMBERS, OF_TEXTS
+from evalwright.formats.promptfoo.javascript_operators import arithmetic, plus, string_of
+from evalwright.formats.promptfoo.nunjucks_filters import FILTERS, KEPT_FILTERS
+from evalwright.formats.promptfoo.nunjucks_parser import NunjucksParser
+from evalwright.formats.promptfoo.nunjucks_tests import TESTS
+from evalwright.formats.promptfoo.nunjucks_tree import OUTER, as_nunjucks
+from evalwright.formats.promptfoo.nunjucks_values import MOST_ITEMS, List, in_template
 from evalwright.formats.promptfoo.values import template_text
 
 __all__ = ["rendered"]
 
-_STRICT_EQUALITY = re.compile(r"([=!])==")
 _VERBATIM = re.compile(r"(\{%-?\s*)(end)?verbatim(\s*-?%\})")
-_TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 _KEPT = 512
 """Compiled templates that are kept: a run has a few, unless each case has its own."""
+_OF_LOOPS = frozenset({"first", "index", "index0", "last", "length", "revindex", "revindex0"})
+_ARITHMETIC = frozenset({"-", "*", "/", "//", "%", "**"})
 
 
 def rendered(text: str, names: Mapping[str, Any], filters: Mapping[str, Callable[..., Any]]) -> str:
@@ -46,6 +45,8 @@ def rendered(text: str, names: Mapping[str, Any], filters: Mapping[str, Callable
         return str(template.render({name: in_template(value) for name, value in names.items()} | {OUTER: Namespace()}))
     except JinjaError as error:
         raise TemplateError(f"template: {error.message}{_line(error)}") from None
+    except MemoryError:
+        raise TemplateError("template: the text is too long for the memory") from None
     except (TypeError, ValueError, ArithmeticError, LookupError, RecursionError, AttributeError) as error:
         raise TemplateError(f"template: {error}") from None
 
@@ -56,9 +57,7 @@ def _line(error: JinjaError) -> str:
 
 
 def _prepared_template(text: str) -> str:
-    if "verbatim" in text:
-        text = _VERBATIM.sub(r"\1\2raw\3", text)
-    return _TAG.sub(lambda tag: _STRICT_EQUALITY.sub(rf"== {STRICTLY} \1=", tag[0]), text) if "==" in text else text
+    return _VERBATIM.sub(r"\1\2raw\3", text) if "verbatim" in text else text
 
 
 @cache
@@ -71,71 +70,100 @@ def _compiled_template(text: str) -> Any:
     return _engine().from_string(_prepared_template(text))
 
 
-class _Missing(ChainableUndefined):
-    """A name that does not exist: empty, except that nothing can be looked for in it."""
-
-    def __contains__(self, item: object) -> bool:
-        raise TypeError(f"nothing can be searched for {item!r}")
-
-
 class _Engine(SandboxedEnvironment):
-    """Jinja2 with the members, operators and filters of Nunjucks."""
+    """Jinja2 with the grammar, members, operators and filters of Nunjucks."""
 
-    intercepted_binops = frozenset({"+", *ARITHMETIC})
+    intercepted_binops = frozenset({"+", *_ARITHMETIC})
     intercepted_unops = frozenset({"+", "-"})
 
     def __init__(self, filters: Mapping[str, Callable[..., Any]]) -> None:
-        super().__init__(undefined=_Missing, finalize=_final, keep_trailing_newline=True, cache_size=0)
-        self.globals.update({"null": None, "undefined": self.undefined(name="undefined"), "range": _range})
+        super().__init__(
+            undefined=ChainableUndefined, finalize=_final, keep_trailing_newline=True, cache_size=0, optimized=False
+        )
+        nothing = self.undefined(name="undefined")
+        self.globals = {"null": None, "undefined": nothing, "range": _range, "cycler": _Cycler, "joiner": _joiner}
         self.filters = {name: test for name, test in self.filters.items() if name in KEPT_FILTERS} | FILTERS
-        self.tests = {name: test for name, test in self.tests.items() if name in KEPT_TESTS} | TESTS
+        self.tests = {**TESTS}
         for name, own in filters.items():
             self.filters[name] = own
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        if isinstance(obj, (LoopContext, Macro, Namespace)):
+        if isinstance(obj, LoopContext):
+            return super().getattr(obj, attribute) if attribute in _OF_LOOPS else self._missing("loop", attribute)
+        if isinstance(obj, (Macro, Namespace, _Cycler)):
             return super().getattr(obj, attribute)
         return self.getitem(obj, attribute)
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         if isinstance(obj, dict):
-            if argument in obj:
-                return obj[argument]
+            key = argument if isinstance(argument, str) else string_of(argument)
+            if key in obj:
+                return obj[key]
+            if key in OF_MAPPINGS:
+                return partial(OF_MAPPINGS[key], obj)
         elif isinstance(obj, (str, list, tuple)):
             if argument == "length":
                 return FILTERS["length"](obj)
             members: Any = OF_TEXTS if isinstance(obj, str) else OF_LISTS
-            if argument in members:
+            if isinstance(argument, str) and argument in members:
                 return partial(members[argument], obj)
-            if isinstance(argument, slice):
-                return obj[argument]
-            position = int(argument) if str(argument).isdigit() else -1
+            position = int(argument) if str(argument).isdecimal() else -1
             if 0 <= position < len(obj):
                 return obj[position]
         elif isinstance(obj, (int, float)) and argument in OF_NUMBERS:
             return partial(OF_NUMBERS[argument], obj)
-        return self.undefined(obj=None, name=str(argument))
+        return self._missing(_kind_of(obj), argument)
+
+    def _missing(self, owner: str, member: Any) -> Undefined:
+        return self.undefined(f"{owner} has no {string_of(member)!r:.60}", name=string_of(member))
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        if operator == "+":
-            return plus(left, right)
-        return ARITHMETIC[operator](number_of(left), number_of(right))
+        return plus(left, right) if operator == "+" else arithmetic(operator, left, right)
 
     def call_unop(self, context: Any, operator: str, arg: Any) -> Any:
-        return -number_of(arg) if operator == "-" else number_of(arg)
+        return arithmetic("*", arg, -1 if operator == "-" else 1)
 
     def is_safe_callable(self, obj: Any) -> bool:
         return True  # everything that can be named is a listed member of a value, a macro or a global
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
-        return as_nunjucks(super()._parse(source, name, filename))
+        return as_nunjucks(NunjucksParser(self, source, name, filename).parse())
+
+
+def _kind_of(value: Any) -> str:
+    kinds = {str: "a text", list: "a list", dict: "a mapping", bool: "a boolean", int: "a number", float: "a number"}
+    return next((kind for type_, kind in kinds.items() if isinstance(value, type_)), "nothing")
+
+
+class _Cycler:
+    """Goes round its items."""
+
+    def __init__(self, *items: Any) -> None:
+        self._items = items
+        self.reset()
+
+    def reset(self) -> None:
+        self.current: Any = None
+        self._place = -1
+
+    def next(self) -> Any:
+        self._place = (self._place + 1) % max(len(self._items), 1)
+        self.current = self._items[self._place] if self._items else None
+        return self.current
+
+
+def _joiner(sign: Any = ",") -> Callable[[], Any]:
+    """A function that gives nothing when it is called first, and then the sign."""
+    signs = chain([""], repeat(sign))
+    return lambda: next(signs)
 
 
 def _final(value: Any) -> Any:
-    if isinstance(value, Iterator):
-        value = list(value)
     return value if isinstance(value, Undefined) else template_text(value)
 
 
 def _range(*numbers: float) -> Any:
-    return List(range(*map(int, numbers)))
+    counted = range(*map(int, numbers))
+    if len(counted) > MOST_ITEMS:
+        raise ValueError(f"range: expected at most {MOST_ITEMS:,} numbers, found {len(counted):,}")
+    return List(counted)

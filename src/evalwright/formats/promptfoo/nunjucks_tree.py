@@ -7,31 +7,35 @@ from typing import Any
 from jinja2 import TemplateSyntaxError, nodes
 from jinja2.visitor import NodeTransformer
 
-__all__ = ["OUTER", "STRICTLY", "as_nunjucks"]
+__all__ = ["OUTER", "as_nunjucks"]
 
-STRICTLY = "strictly_"
-"""Marks `a === b`, for which Jinja2 has no operator: `a == strictly_ == b`."""
 _ASSIGNING: Any = (nodes.Assign, nodes.AssignBlock)
-_ORDERS = ("lt", "lteq", "gt", "gteq")
+_OTHER_FILES: Any = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)
 OUTER = "outer_"
 """The namespace of names that are set both outside and inside a loop."""
 
 
 def as_nunjucks(tree: nodes.Template) -> nodes.Template:
-    """Raises TemplateSyntaxError for what only Jinja2 has."""
+    """Raises TemplateSyntaxError for what only Jinja2 has, and for templates in other files."""
     if (piece := tree.find(nodes.Slice)) is not None:
         raise TemplateSyntaxError("promptfoo has no slices of lists: use .slice(start, end)", piece.lineno)
-    for assigned in tree.find_all(nodes.Assign):
-        if isinstance(assigned.target, nodes.Tuple):
-            raise TemplateSyntaxError("promptfoo sets one name at a time", assigned.lineno)
-    _compare(tree)
-    for joined in tree.find_all(nodes.Concat):
-        joined.nodes = [_filtered(part, "text of") for part in joined.nodes]
+    if (other := tree.find(_OTHER_FILES)) is not None:
+        raise TemplateSyntaxError("include, import and extends are not read: expected it all in one text", other.lineno)
     for pair in tree.find_all(nodes.Pair):
         if isinstance(pair.key, nodes.Name):
             pair.key = nodes.Const(pair.key.name)
+    for choice in tree.find_all(nodes.CondExpr):
+        choice.expr2 = choice.expr2 or nodes.Const("")
     for loop in tree.find_all(nodes.For):
-        loop.iter = _filtered(loop.iter, "pairs of" if isinstance(loop.target, nodes.Tuple) else "items of")
+        target = loop.target
+        loop.iter = (
+            _filtered(loop.iter, "pairs of", nodes.Const(len(target.items)))
+            if isinstance(target, nodes.Tuple)
+            else _filtered(loop.iter, "items of")
+        )
+    for macro in tree.find_all(nodes.Macro):
+        # naming these makes a macro ignore what it has no parameter for
+        macro.body[:0] = [nodes.ExprStmt(nodes.Name(name, "load")) for name in ("varargs", "kwargs")]
     _Literals().visit(tree)
     if shared := _set_in_loops(tree):
         _Shared(shared).visit(tree)
@@ -42,31 +46,16 @@ def _filtered(value: Any, name: str, *arguments: nodes.Expr) -> nodes.Filter:
     return nodes.Filter(value, name, [*arguments], [], None, None)
 
 
-def _compare(tree: nodes.Template) -> None:
-    """`==`, `===` and `<` are JavaScript's."""
-    for compared in tree.find_all(nodes.Compare):
-        strict = isinstance(compared.ops[0].expr, nodes.Name) and compared.ops[0].expr.name == STRICTLY
-        if strict:
-            del compared.ops[0]
-        if compared.ops[0].op in ("eq", "ne") and len(compared.ops) == 1:
-            compared.expr = _filtered(compared.expr, "equals", compared.ops[0].expr, nodes.Const(strict))
-            compared.ops[0].expr = nodes.Const(True)
-        elif compared.ops[0].op in _ORDERS and len(compared.ops) == 1:
-            order = nodes.Const(compared.ops[0].op)
-            compared.expr = _filtered(compared.expr, "ordered", compared.ops[0].expr, order)
-            compared.ops[0] = nodes.Operand("eq", nodes.Const(True))
-
-
 class _Literals(NodeTransformer):
     """Lists and mappings written in a template behave as in JavaScript: true even if they are empty."""
 
     def visit_List(self, node: nodes.List) -> nodes.Node:
         self.generic_visit(node)
-        return _filtered(node, "wrapped")
+        return _filtered(node, "as in data")
 
     def visit_Dict(self, node: nodes.Dict) -> nodes.Node:
         self.generic_visit(node)
-        return _filtered(node, "wrapped")
+        return _filtered(node, "as in data")
 
 
 def _names_set(node: nodes.Node) -> set[str]:

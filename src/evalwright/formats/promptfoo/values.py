@@ -109,7 +109,7 @@ def compact_json(value: Any) -> str:
     )
 
 
-def pretty_json(value: Any, indent: int = 2) -> str:
+def pretty_json(value: Any, indent: int | str = 2) -> str:
     """`JSON.stringify(value, null, indent)`."""
     return _with_javascript_numbers(
         json.dumps(as_javascript(value), ensure_ascii=False, indent=indent or None, default=str)
