@@ -170,10 +170,24 @@ def test_an_agent_that_retries_until_its_timeout_reports_the_cause(tmp_path):
             "Please run /login",
         ),
         (b"", "echo 'unexpected status 401 Unauthorized' >&2; exit 1", "sign_in", "401"),
+        (b"", "echo 'Invalid auth method selected.' >&2; exit 41", "sign_in", "auth method"),
+        (b"", "echo 'No API key found for the selected model.' >&2; exit 1", "sign_in", "No API key"),
         (lines(CODEX[0], {"type": "turn.failed", "error": {"message": "boom"}}), "", "agent_error", "boom"),
         (lines(*GEMINI[:-1], {"type": "result", "status": "error"}), "", "agent_error", ""),
     ],
-    ids=["no-end", "cut", "stderr", "nothing", "is-error", "sign-in", "sign-in-stderr", "turn-failed", "gemini-error"],
+    ids=[
+        "no-end",
+        "cut",
+        "stderr",
+        "nothing",
+        "is-error",
+        "sign-in",
+        "sign-in-stderr",
+        "no-method",
+        "no-key",
+        "turn-failed",
+        "gemini-error",
+    ],
 )
 def test_failures_of_infrastructure_are_errors(tmp_path, stream, then, type, said):
     agent = "codex" if b"turn.failed" in stream else "gemini" if b"gemini-x" in stream else "claude"
@@ -306,20 +320,25 @@ def test_mistakes_are_named_together_before_anything_runs(tmp_path, monkeypatch)
     assert "quotation" in refused(agent="codex", command="codex 'x")["command"]
 
 
-def test_a_container_has_the_workspace_the_login_and_the_keys_alone(tmp_path, monkeypatch):
+def with_docker(folder, monkeypatch, stream):
+    """A stand-in for Docker that notes its calls in `docker.jsonl` and prints a stream for `run`."""
     source = f"""
 import json, os, sys
 from pathlib import Path
-with open({str(tmp_path / "docker.jsonl")!r}, "a") as calls:
+with open({str(folder / "docker.jsonl")!r}, "a") as calls:
     calls.write(json.dumps([sys.argv[1:], os.environ["HOME"]]) + "\\n")
 if sys.argv[1] == "run":
     sys.stdin.read()
-    sys.stdout.write(open({str(tmp_path / "data")!r}).read())
+    sys.stdout.write(open({str(folder / "data")!r}).read())
 """
-    (tmp_path / "bin").mkdir()
-    program(tmp_path / "bin" / "docker", source)
-    (tmp_path / "data").write_bytes(lines(*CLAUDE, RESULT))
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    (folder / "bin").mkdir()
+    program(folder / "bin" / "docker", source)
+    (folder / "data").write_bytes(stream)
+    monkeypatch.setenv("PATH", f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}")
+
+
+def test_a_container_has_the_workspace_the_login_and_the_keys_alone(tmp_path, monkeypatch):
+    with_docker(tmp_path, monkeypatch, lines(*CLAUDE, RESULT))
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-12345678")
     made = target("claude", allow_tools=False, sandbox="docker", image="agents:1", env={"LANG": "C"})
     got = asyncio.run(made.run(CASE, 0))
@@ -331,11 +350,20 @@ if sys.argv[1] == "run":
     assert removed[2] in run
     assert run[run.index("agents:1") + 1] == "claude"
     assert "sk-12345678" not in str(run)
-    given = [run[at + 1] for at, word in enumerate(run) if word == "--env"]
     homes = {"CLAUDE_CONFIG_DIR=/home/agent", "HOME=/home/agent"}
-    assert {*homes, "ANTHROPIC_API_KEY", "LANG", "IS_SANDBOX=1"} <= {*given}
-    mounted = [run[at + 1].partition(":")[2] for at, word in enumerate(run) if word == "--volume"]
-    assert mounted == ["/workspace", "/home/agent"]
+    assert {*homes, "ANTHROPIC_API_KEY", "LANG", "IS_SANDBOX=1"} <= given(run, "--env")
+    assert {word.partition(":")[2] for word in given(run, "--volume")} == {"/workspace", "/home/agent"}
+
+
+def given(words, option):
+    return {words[at + 1] for at, word in enumerate(words) if word == option}
+
+
+def test_a_container_has_the_variables_without_which_an_agent_does_not_work(tmp_path, monkeypatch):
+    with_docker(tmp_path, monkeypatch, lines(*GEMINI))
+    asyncio.run(target("gemini", allow_tools=False, sandbox="docker", image="agents:1").run(CASE, 0))
+    run, _ = json.loads((tmp_path / "docker.jsonl").read_text().splitlines()[0])
+    assert {"GEMINI_CLI_TRUST_WORKSPACE", "GOOGLE_GENAI_USE_GCA"} <= given(run, "--env")
 
 
 @pytest.mark.parametrize("noise", [b"[" * 20_000 + b"]" * 20_000, b"\xff\xfe"])

@@ -33,7 +33,8 @@ _STDERR_TAIL = 2_000
 _ANOTHER = "install it, or name another with 'command' (--agent-command)"
 _SIGN_IN = re.compile(
     r"authentication[_ ](?:failed|error|required)|no authentication|set an auth method"
-    r"|invalid api key|please run /login|not (?:logged|signed) in"
+    r"|invalid auth method|authorization is required|no api key found|invalid api key"
+    r"|please run /login|not (?:logged|signed) in"
     r"|(?:log|sign) ?in (?:is )?required|oauth token (?:has )?expired"
     r"|(?:http|status(?: code)?|api error)\W{0,3}401\b|\b401\W{0,3}unauthori[sz]ed",
     re.IGNORECASE,
@@ -96,7 +97,7 @@ class Agent:
         Raises TargetError if it cannot be started.
         """
         with temporary_folder() as folder:
-            environ = {**environment(), **self.env}
+            environ = {**self.program.env, **environment(), **self.env}
             masker = Masker(login_secrets(self.program, environ)) if self.clean else Masker({})
             stream = AgentStream(folder, self.program, masker)
             home = folder / "home" if self.clean and self.program.home else None

@@ -20,11 +20,11 @@ _WORKSPACE, _HOME = "/workspace", "/home/agent"
 
 
 class AgentContainer:
-    """`docker run` of an image that has the agent's program. It gets `variables`, the agent's keys and its home."""
+    """`docker run` of an image that has the agent's program. It gets `variables`, those of the agent and its home."""
 
     def __init__(self, image: str, program: Program, variables: Collection[str]) -> None:
         self._image, self._program = image, program
-        self._given = (*program.keys, *variables)
+        self._given = (*program.keys, *program.env, *variables)
         self._name = f"evalwright-agent-{uuid.uuid4().hex[:12]}"
         self._environ: Mapping[str, str] = os.environ
         self._tie = ""

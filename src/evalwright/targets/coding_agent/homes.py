@@ -29,11 +29,13 @@ def clean_home(program: Program, folder: Path, environ: Mapping[str, str]) -> di
     if not program.home:
         return env
     folder.mkdir(mode=0o700)
-    for source in _logins(program, environ):
-        target = folder / source.relative_to(_home_of(program, environ))
+    for name, source in _logins(program, environ):
+        target = folder / name
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         shutil.copyfile(source, target)
         target.chmod(0o400)
+        if program.signed_in is not None:
+            env |= program.signed_in(environ)
     if "HOME" in program.home:
         env = {name: value for name, value in env.items() if name not in _ELSEWHERE}
     return env | dict.fromkeys(program.home, str(folder))
@@ -42,7 +44,7 @@ def clean_home(program: Program, folder: Path, environ: Mapping[str, str]) -> di
 def login_secrets(program: Program, environ: Mapping[str, str]) -> dict[str, str]:
     """Texts in the login files that may be tokens, each by a name."""
     secrets: dict[str, str] = {}
-    for source in _logins(program, environ):
+    for _, source in _logins(program, environ):
         try:
             text = source.read_text(errors="replace")
         except OSError:
@@ -57,17 +59,14 @@ def login_secrets(program: Program, environ: Mapping[str, str]) -> dict[str, str
     return secrets
 
 
-def _home_of(program: Program, environ: Mapping[str, str]) -> Path:
-    home = Path(environ.get("HOME") or Path.home())
+def _logins(program: Program, environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+    """The login files that there are, each with its name in a clean home."""
+    user = Path(environ.get("HOME") or Path.home())
     named = environ.get(program.home[0]) if program.home else None
-    return Path(named) if named else home / program.default_home
-
-
-def _logins(program: Program, environ: Mapping[str, str]) -> Iterator[Path]:
-    for name in program.logins:
-        file = _home_of(program, environ) / name
-        if file.is_file():
-            yield file
+    own = Path(named) if named else user / program.default_home
+    files = [(name, own / name) for name in program.logins]
+    files += [(name, user / name) for name in program.logins_of_user]
+    yield from ((name, file) for name, file in files if file.is_file())
 
 
 def _texts(value: Any) -> Iterator[str]:

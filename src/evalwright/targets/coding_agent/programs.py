@@ -43,8 +43,14 @@ class Program:
     """Where its files are if the first variable of `home` is not set, relative to `HOME`."""
     logins: tuple[str, ...] = ()
     """Files with the login, relative to its home."""
+    logins_of_user: tuple[str, ...] = ()
+    """Files with a login of another program that it uses, relative to `HOME`."""
+    signed_in: Callable[[Mapping[str, str]], dict[str, str]] | None = None
+    """For an environment, the variables with which it uses a copied login without the user's settings."""
     keys: tuple[str, ...] = ()
     """Variables with keys and addresses, which containers get, too."""
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Variables that are always set, unless the user sets them."""
     contained: Mapping[str, str] = field(default_factory=dict[str, str])
     """Variables that are set in a container."""
     needs_permission: bool = True
@@ -81,6 +87,12 @@ def _prompt(request: AgentRequest) -> list[str]:
 def _gemini(request: AgentRequest) -> list[str]:
     flags = ("--output-format", "stream-json", "--yolo")
     return [*flags, *_option("--model", request.model), *request.args, *_prompt(request)]
+
+
+def _gemini_signed_in(environ: Mapping[str, str]) -> dict[str, str]:
+    """Its settings say how it signs in, and without them variables do."""
+    others = ("GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GEMINI_BASE_URL")
+    return {} if any(environ.get(name) for name in others) else {"GOOGLE_GENAI_USE_GCA": "true"}
 
 
 def _copilot(request: AgentRequest) -> list[str]:
@@ -133,9 +145,15 @@ PROGRAMS: Mapping[str, Program] = {
         works=frozenset({"init"}),
         reads_stdin=False,
         skills=".gemini/skills",
-        home=("HOME",),
+        home=("GEMINI_CLI_HOME", "HOME"),
         logins=(".gemini/oauth_creds.json", ".gemini/google_accounts.json"),
-        keys=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"),
+        signed_in=_gemini_signed_in,
+        keys=(
+            *("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_GCA", "GOOGLE_GENAI_USE_VERTEXAI"),
+            *("GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_VERTEX_BASE_URL"),
+        ),
+        # It neither works nor loads skills in a folder that nobody has trusted, whatever it is allowed to do.
+        env={"GEMINI_CLI_TRUST_WORKSPACE": "true"},
     ),
     "copilot": Program(
         ("copilot",),
@@ -145,17 +163,23 @@ PROGRAMS: Mapping[str, Program] = {
         works=frozenset({"message", "assistant.message"}),
         reads_stdin=False,
         skills=".github/skills",
-        home=("HOME",),
-        logins=(".copilot/config.json", ".config/gh/hosts.yml"),
-        keys=("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"),
+        home=("COPILOT_HOME", "HOME"),
+        default_home=".copilot",
+        logins=("config.json",),
+        logins_of_user=(".config/gh/hosts.yml",),
+        keys=(
+            *("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "COPILOT_PROVIDER_BASE_URL"),
+            *("COPILOT_PROVIDER_TYPE", "COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_WIRE_API", "COPILOT_MODEL"),
+        ),
     ),
     "pi": Program(
         ("pi",),
         _pi,
         "text",
         skills=".pi/skills",
-        home=("HOME",),
-        logins=(".pi/agent/auth.json",),
+        home=("PI_CODING_AGENT_DIR", "HOME"),
+        default_home=".pi/agent",
+        logins=("auth.json",),
         keys=("ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY"),
     ),
     "command": Program((), _command, "text", needs_permission=False),
