@@ -171,6 +171,16 @@ def test_the_images_of_a_page_are_two_megabytes_and_each_of_the_others_has_an_ad
     assert not Blocks(lambda part: "", 10_000_000).of({**image, "image_url": image["image_url"] * 3}, "").image
 
 
+def test_the_texts_beside_a_picture_are_shown_whole(tmp_path):
+    image = "data:image/png;base64," + b64encode(b"\x89PNG" + bytes(100_000)).decode()
+    asked = {"user_message": "word " * 100 + "end", "picture": {"type": "image_url", "image_url": {"url": image}}}
+    run = run_suite(suite(tmp_path, [asked])).run_dir
+    with site(run.parent) as client:
+        text = page(client, f"/runs/{run.name}/cells/{cell_key('c0', 'main', 0)}")
+    assert f'src="{image}"' in text
+    assert asked["user_message"] in text
+
+
 PNG = "data:image/png;base64,iVBORw=="
 
 

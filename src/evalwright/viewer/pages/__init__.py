@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["LARGEST", "Page", "PageNotFound", "ShownRun", "StillReading", "table_of_cells"]
 
 LARGEST = 100_000
-"""Bytes of a page, except one that was asked to show everything."""
+"""Bytes of a page without its pictures, which have a limit of their own; except one that was asked to show
+everything."""
+_PICTURE = re.compile(r'<img class="picture" src="[^"]*"')
 
 
 class Page(NamedTuple):
@@ -31,7 +34,7 @@ class Page(NamedTuple):
     def fitted(self, common: Mapping[str, Any]) -> tuple[Page, str]:
         """This page, or the first smaller one that is not too large, and its HTML; `common` is shown by all pages."""
         text = page_text(self.template, {**common, "title": self.title, **self.context})
-        if self.smaller is None or len(text.encode("utf-8", "replace")) <= LARGEST:
+        if self.smaller is None or len(_PICTURE.sub("", text).encode("utf-8", "replace")) <= LARGEST:
             return self, text
         return self.smaller().fitted(common)
 
