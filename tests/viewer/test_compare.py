@@ -158,10 +158,28 @@ def test_the_next_changed_case_is_the_next_one_of_the_list(pair):
     listed = page(client, chosen)
     assert cases(listed) == ["case-2", "case-4"]
     first = page(client, unescape(re.search(r'href="([^"]*)">case-2</a>', listed)[1]))
-    assert unescape(re.search(r'href="([^"]*)"[^>]*>Back to comparison', first)[1]) == chosen
+    assert unescape(re.search(r'href="([^"]*)"[^>]*>Back to comparison', first)[1]) == f"{chosen}#changed"
     last = page(client, unescape(re.search(r'href="([^"]*)"[^>]*>Next changed cell', first)[1]))
     assert "<h1>case-4</h1>" in last
     assert "Next changed cell" not in last
+
+
+def test_what_narrows_a_list_or_turns_its_page_leads_to_the_list(pair):
+    _, a, b, client = pair
+    lists = {
+        f"/compare?a={a}&b={b}": "changed",
+        f"/runs/{a}": "cells-title",
+        f"/runs/{a}?group=status": "cells-title",
+        f"/runs/{a}?status=fail": "cells-title",
+    }
+    for path, place in lists.items():
+        text = page(client, path)
+        assert f'id="{place}"' in text
+        links = [unescape(link) for link in re.findall(r'href="([^"]*)"', text)]
+        narrowing = [link for link in links if re.search(r"[?&](change|reason|status)=", link) and ".csv" not in link]
+        assert narrowing
+        assert all(link.endswith(f"#{place}") for link in narrowing if "/cells/" not in link), path
+    assert f'href="/runs/{a}#cells-title">Clear filters' in text
 
 
 @pytest.mark.parametrize(
