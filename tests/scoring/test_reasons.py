@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import random
+from itertools import permutations
+
 import pytest
 
 from evalwright.model.trace import TraceError
-from evalwright.scoring.reasons import reasons_of, shape_of
+from evalwright.scoring.reasons import CommonReason, reasons_of, shape_of
 from evalwright.testing import a_verdict
 
 STACK = 'File "/x/agent.py", line 40, in answer\n    go()\n  File "/x/agent.py", line 41, in number\n    int(x)\n'
@@ -57,3 +60,45 @@ def test_reasons_of_one_shape_are_one_and_a_cell_without_any_says_so() -> None:
         "fast: … s": "fast: 3 s",
     }
     assert list(reasons_of(a_verdict(status="fail", reasons=[""]))) == ["no reason was given"]
+
+
+@pytest.mark.parametrize(
+    ("reasons", "shared"),
+    [
+        (["quick: 86 ms, the limit is 60", "quick: 61.5 ms, the limit is 60"], "quick: … ms, the limit is 60"),
+        (["says: forbidden: 'x'; in 'one'", "says: forbidden: 'x'; in \"it's two\""], "says: forbidden: 'x'; in '…'"),
+        (["says: missing: 'a', 'b'", "says: missing: 'a'"], "says: missing: '…'"),
+        (["says: missing: 'a', 'b'; in 'c'", "says: missing: 'a', 'b'; in 'd'"], "says: missing: 'a', 'b'; in '…'"),
+        (["two: 1 of 3", "two: 2 of 3", "two: 1 of 4"], "two: … of …"),
+        (["same: 'a' and 7", "same: 'a' and 7"], "same: 'a' and 7"),
+        (["long: 1 of " + "word " * 999, "long: 2 of " + "word " * 999], f"long: … of {'word ' * 999}"[:2000] + "…"),
+    ],
+)
+def test_values_that_all_reasons_of_a_shape_have_are_kept(reasons: list[str], shared: str) -> None:
+    (shape,) = {shape_of(reason) for reason in reasons}
+    for first, *others in permutations(reasons):
+        found = CommonReason(shape, first)
+        for other in others:
+            found.add(other)
+        assert str(found) == shared
+
+
+def test_what_reasons_share_is_true_of_each_in_any_order() -> None:
+    drawn = random.Random(1)
+    words = ["'a'", "'a; in b'", '"it\'s"', "1", "2.5", "of", "; in ", "'…'", "…", "f(x='1')", "f(x=2)", " "]
+    for _ in range(2000):
+        pattern = drawn.choices(words, k=6)
+        texts = ["e: " + "".join(drawn.choice([word, word, "7", "'q'"]) for word in pattern) for _ in range(4)]
+        texts = [text for text in texts if shape_of(text) == shape_of(texts[0])]
+        found = set()
+        for first, *others in permutations(texts):
+            shared = CommonReason(shape_of(first), first)
+            for other in others:
+                shared.add(other)
+            found.add(str(shared))
+        (one,) = found
+        parts = one.replace("'…'", "…").split("…")
+        for text in texts:
+            assert text.startswith(parts[0])
+            assert text.endswith(parts[-1])
+            assert all(part in text for part in parts)

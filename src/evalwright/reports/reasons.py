@@ -11,7 +11,7 @@ from evalwright.model.result import NOT_PASSED, CaseVerdict
 from evalwright.model.summary import RunSummary
 from evalwright.reports.failures import newest_verdicts
 from evalwright.reports.order import Place, order_of
-from evalwright.scoring.reasons import reasons_of
+from evalwright.scoring.reasons import CommonReason, reasons_of
 
 __all__ = ["GroupedCase", "ReasonGroup", "ReasonGroups", "group_reasons"]
 
@@ -33,9 +33,7 @@ class GroupedCase(NamedTuple):
 class ReasonGroup:
     """The cells that share a reason. Only its first cases are kept, in the order of the suite."""
 
-    shape: str
-    text: str | None
-    """The reason itself if it is the same in all cells."""
+    reason: CommonReason
     first: tuple[Place, int]
     """The place of its first case, and its position among the reasons of that case."""
     count: int = 0
@@ -45,7 +43,7 @@ class ReasonGroup:
 
     @property
     def title(self) -> str:
-        return self.shape if self.text is None else self.text
+        return str(self.reason)
 
     @property
     def cases(self) -> list[tuple[GroupedCase, int]]:
@@ -63,8 +61,7 @@ class ReasonGroup:
     def add(self, text: str, place: Place, number: int, verdict: CaseVerdict) -> None:
         self.count += 1
         self.repeated = self.repeated or verdict.trial > 0
-        if text != self.text:
-            self.text = None
+        self.reason.add(text)
         self.first = min(self.first, (place, number))
         # Without the trial: trials of a case are one entry.
         case = GroupedCase((*place[:2], 0), verdict.case_key, verdict.variant_name, verdict.status)
@@ -87,7 +84,7 @@ class ReasonGroups:
 
     def __iter__(self) -> Iterator[ReasonGroup]:
         """The most frequent first; ties in the order of the suite."""
-        return iter(sorted(self._groups.values(), key=lambda group: (-group.count, group.first, group.shape)))
+        return iter(sorted(self._groups.values(), key=lambda group: (-group.count, group.first, group.reason.shape)))
 
     def add(self, verdict: CaseVerdict, place: Place) -> None:
         self.cells += 1
@@ -97,7 +94,7 @@ class ReasonGroups:
                 if len(self._groups) >= _MOST_GROUPS:
                     self.more += 1
                     continue
-                group = self._groups[shape] = ReasonGroup(shape, text, (place, number))
+                group = self._groups[shape] = ReasonGroup(CommonReason(shape, text), (place, number))
             group.add(text, place, number, verdict)
 
 

@@ -10,7 +10,7 @@ from typing import Protocol
 from evalwright.model.trace import TraceError
 from evalwright.scoring.quotes import QUOTED, beginning
 
-__all__ = ["UnpassedCell", "error_text", "reasons_of", "shape_of"]
+__all__ = ["CommonReason", "UnpassedCell", "error_text", "reasons_of", "shape_of"]
 
 _SENTENCES = {
     "adapter_error": ("system raised an exception", "system failed"),
@@ -34,6 +34,7 @@ _LIST = re.compile(r"'…'(?:, '…')+")
 _CALL = re.compile(r"(?<=\w)\([^()]*…[^()]*\)")
 _PLACE = re.compile(r"^(.*) in (\S+:\d+)$", re.DOTALL)
 """The end of an exception's message: where in the user's code it was raised."""
+_PLACEHOLDER = re.compile("('…'|…)")
 _NO_REASON = "no reason was given"
 
 
@@ -61,6 +62,53 @@ def reasons_of(verdict: UnpassedCell) -> dict[str, str]:
         if line:
             words.setdefault(shape_of(line, verdict.case_id), line)
     return words or {_NO_REASON: _NO_REASON}
+
+
+class CommonReason:
+    """What reasons of one shape have in common: the shape, with the values that are the same in all of them."""
+
+    __slots__ = ("_first", "_parts", "_values", "shape")
+
+    def __init__(self, shape: str, text: str) -> None:
+        self.shape, self._first = shape, text
+        self._parts: list[str] | None = None
+        """Once a reason differs from the first: what is between placeholders, and they, in turn."""
+        self._values: list[str | None] = []
+        """For each placeholder the value of all reasons; None if they differ."""
+
+    def add(self, text: str) -> None:
+        if text == self._first:
+            return
+        if self._parts is None:
+            self._parts = _PLACEHOLDER.split(self.shape)
+            self._values = [*self._values_of(self._first)]
+        if any(value is not None for value in self._values):
+            pairs = zip(self._values, self._values_of(text), strict=True)
+            self._values = [one if one == other else None for one, other in pairs]
+
+    def __str__(self) -> str:
+        if self._parts is None:
+            return self._first
+        shown = list(self._parts)
+        for number, value in enumerate(self._values):
+            if value is not None:
+                shown[2 * number + 1] = value
+        return "".join(shown)
+
+    def _values_of(self, text: str) -> list[str | None]:
+        """What a reason has for each placeholder, found by what is before and after it."""
+        literals, text = (self._parts or [])[::2], beginning(text)
+        values: list[str | None] = []
+        if text.startswith(literals[0]) and text.endswith(literals[-1]):
+            start, end = len(literals[0]), len(text) - len(literals[-1])
+            for literal in literals[1:-1]:
+                if (found := text.find(literal, start, end)) < 0:
+                    break
+                values.append(text[start:found])
+                start = found + len(literal)
+            values.append(text[start:end] if start <= end else None)
+        # a reason that does not have the words of its shape, as that of an exception, has no value in common
+        return values if len(values) == len(literals) - 1 else [None] * (len(literals) - 1)
 
 
 def error_text(error: TraceError, *, of_result: bool = False) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["INDEXES", "SCORED_STATUSES", "STATUSES", "TABLES", "TABLES_VERSION", "TRIAL_BITS", "VARIANT_BITS"]
 
-TABLES_VERSION = 13
+TABLES_VERSION = 14
 """Increased with every change of the tables or their contents, so that older files are rebuilt."""
 
 VARIANT_BITS, TRIAL_BITS = 12, 20

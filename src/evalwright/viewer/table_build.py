@@ -21,7 +21,7 @@ from evalwright.model.result import NOT_PASSED, CaseVerdict
 from evalwright.model.snapshot import metadata_text
 from evalwright.model.trace import Metrics, Output, TraceError
 from evalwright.reports.failures import newest_verdicts
-from evalwright.scoring.reasons import reasons_of
+from evalwright.scoring.reasons import CommonReason, reasons_of
 from evalwright.viewer.records import ResultRow
 from evalwright.viewer.schema import INDEXES, TABLES, TRIAL_BITS, VARIANT_BITS
 from evalwright.viewer.texts import searchable
@@ -106,8 +106,7 @@ class _Builder:
         self._attempts: dict[int, int] = {}
         self._tags: dict[int, str] = {}
         self._pending: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
-        self._groups: dict[str, str] = {}
-        """What is shown of each reason: the reason itself if it is the same in all cells, else its shape."""
+        self._groups: dict[str, CommonReason] = {}
 
     def number(self, record: Any, position: int) -> int:
         """The place of a cell in the order of the suite: case, variant, trial. Known before all cells are."""
@@ -202,14 +201,18 @@ class _Builder:
                 reasons = reasons_of(verdict) if verdict.status in NOT_PASSED else {}
                 for nth, (shape, text) in enumerate(reasons.items()):
                     key = _reason_key(shape)
-                    if self._groups.setdefault(key, text) != text:
-                        self._groups[key] = shape
+                    if (group := self._groups.get(key)) is None:
+                        self._groups[key] = CommonReason(shape, text)
+                    else:
+                        group.add(text)
                     self._add("reasons", (key, number, nth))
             self._file.executemany(_VERDICT, rows)
 
     def finish(self) -> None:
         self.flush()
-        self._file.executemany("INSERT INTO groups VALUES (?, ?)", self._groups.items())
+        self._file.executemany(
+            "INSERT INTO groups VALUES (?, ?)", [(key, str(group)) for key, group in self._groups.items()]
+        )
         self._file.execute(
             "INSERT INTO facts SELECT 'without results', count(*) FROM cells WHERE status IS NOT NULL "
             "AND error IS NULL AND number NOT IN (SELECT number FROM outcomes)"
