@@ -151,6 +151,8 @@ def cell_context(
     results = evaluator_results(records.results, run.plan, blocks)
     error = trace.error
     messages, hidden = ends(trace.messages, rows)
+    trials = _trials(run, row)
+    statuses = [one.status for trial in trials for one in trial.rows]
     return {
         "run": run,
         "row": row,
@@ -172,7 +174,8 @@ def cell_context(
         "messages_hidden": hidden,
         "tool_calls": unsaid_calls(trace, blocks, rows),
         "spans": span_rows(trace, blocks, rows),
-        "trials": _trials(run, row),
+        "trials": trials,
+        "trials_passed": (statuses.count("pass"), len(statuses)),
         "variants": _other_variants(run, row),
         "earlier": [_attempt(attempt) for attempt in records.earlier],
         "files": _files(run, row, blocks),
