@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 from contextlib import closing
 from pathlib import Path
@@ -54,6 +56,16 @@ def test_a_draft_that_cannot_get_its_name_is_a_storage_error_and_no_reason_to_tr
         draft_in(tmp_path / "runs") as (draft, _),
     ):
         publish(draft, tmp_path / "gone" / "run")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_nothing_is_left_of_a_draft_that_cannot_be_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def flock(descriptor: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))  # as on some network drives
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with pytest.raises(StorageError, match="cannot lock"), draft_in(tmp_path / "runs"):
+        pass
     assert not (tmp_path / "runs").exists()
 
 

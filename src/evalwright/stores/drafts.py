@@ -13,7 +13,7 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from evalwright.errors import RunLockedError, StorageError
@@ -35,12 +35,10 @@ def draft_in(runs: Path) -> Iterator[tuple[Path, RunLock]]:
     """A new draft in a folder, which is made if it is missing, and the draft's lock; if the block ends with an
     exception, no trace of them is left. Raises StorageError."""
     folders = [folder for folder in (runs, *runs.parents) if not os.path.exists(folder)]
-    draft, lock = _new_draft(runs)
-    try:
-        yield draft, lock
-    except BaseException:  # Ctrl-C while a long dataset is read must not leave a locked draft behind
-        _undo(draft, lock, folders)
-        raise
+    with ExitStack() as undone:
+        undone.callback(_remove_empty, folders)
+        yield _new_draft(runs, undone)  # Ctrl-C while a long dataset is read must not leave a locked draft behind
+        undone.pop_all()
 
 
 def free_places(runs: Path, name: str) -> Iterator[Path]:
@@ -63,7 +61,7 @@ def publish(draft: Path, folder: Path) -> bool:
     return True
 
 
-def _new_draft(runs: Path) -> tuple[Path, RunLock]:
+def _new_draft(runs: Path, undone: ExitStack) -> tuple[Path, RunLock]:
     try:
         runs.mkdir(parents=True, exist_ok=True)
         with _turn(runs) as alone:
@@ -71,15 +69,17 @@ def _new_draft(runs: Path) -> tuple[Path, RunLock]:
                 _remove_leftovers(runs)
             draft = runs / f"{_DRAFT}{os.getpid()}-{os.urandom(4).hex()}"
             draft.mkdir(PRIVATE_FOLDER)
-            return draft, RunLock(draft / LOCK_NAME, draft)
+            undone.callback(_remove, draft)  # even if it cannot be locked
+            lock = RunLock(draft / LOCK_NAME, draft)
+            undone.callback(lock.release)
+            return draft, lock
     except OSError as error:
         raise storage_error("create a run in", runs, error) from error
 
 
-def _undo(draft: Path, lock: RunLock, parents: Iterable[Path]) -> None:
-    _remove(draft, lock)
+def _remove_empty(folders: Iterable[Path]) -> None:
     with suppress(OSError):  # another process has a run there by now
-        for folder in parents:
+        for folder in folders:
             folder.rmdir()
 
 
@@ -115,11 +115,12 @@ def _remove_leftovers(folder: Path) -> None:
         if not _DRAFTS.fullmatch(draft.name) or draft.is_symlink():
             continue
         with suppress(RunLockedError, StorageError, FileNotFoundError):
-            _remove(draft, RunLock(draft / LOCK_NAME, draft))
+            lock = RunLock(draft / LOCK_NAME, draft)
+            _remove(draft)
+            lock.release()
 
 
-def _remove(draft: Path, lock: RunLock) -> None:
+def _remove(draft: Path) -> None:
     import shutil
 
     shutil.rmtree(draft, ignore_errors=True)
-    lock.release()
