@@ -50,13 +50,11 @@ def named_object(place: Any, key: str = "target") -> Any:
     if is_unnamed(place):
         why = f"{place!r} is a function without a name to import it by: call evaluate(..., resume=True) with it again"
         raise InputError(Problem(file="", key=key, message=why, absent=True))
-    import asyncio
-
     try:
         loaded: Any = import_by_name(module)
         for part in name.split("."):
             loaded = getattr(loaded, part)
-    except (KeyboardInterrupt, asyncio.CancelledError):
+    except KeyboardInterrupt:
         raise
     except BaseException as error:  # a module may call `sys.exit` when it is imported
         where = user_place(error)
