@@ -6,6 +6,7 @@ import codecs
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import click
@@ -233,5 +234,9 @@ def end_with_command(arguments: Sequence[str] | None) -> NoReturn:
         ending.code = code = exit_code_of(_evalwright, words)
     except (KeyboardInterrupt, Interrupted):  # raised after the last block that handles signals, before the line above
         code = INTERRUPTED
-    end_without_search()
+    except Exception as lost:  # nothing can even be imported to say why, as after users' code that emptied `sys.path`
+        print(f"Internal error: {type(lost).__name__}: {lost}", file=sys.stderr)
+        code = 4  # not Python's own 1, which would say that some cell did not pass
+    with suppress(Exception):  # the same modules; without them the end only takes longer
+        end_without_search()
     sys.exit(code)
