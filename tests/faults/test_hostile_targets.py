@@ -77,6 +77,57 @@ def test_code_that_changes_the_working_directory_misleads_neither_commands_nor_p
     assert (again.returncode, again.stdout.strip()) == (0, run_dir), again.stderr
 
 
+def test_what_a_module_does_to_its_process_when_imported_is_kept_for_its_calls_and_misleads_no_command(tmp_path):
+    project = make_project(tmp_path, ["fine"], "goes:answer", concurrency=1)
+    suite = yaml.safe_load((tmp_path / "eval.yaml").read_text())
+    suite["evaluators"] = [{"name": "stays", "type": "python_function", "config": {"function": "stays:stays"}}]
+    (tmp_path / "eval.yaml").write_text(yaml.safe_dump(suite))
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "words.txt").write_text("fine")
+    (tmp_path / "goes.py").write_text(
+        "import os, sys\n\nos.chdir('data')\nsys.stdout = sys.stderr = None\n"
+        "if child := os.fork():\n    os.waitpid(child, 0)\n\n"
+        "def answer(case, variant):\n    return {'final_answer': open('words.txt').read()}\n"
+    )
+    (tmp_path / "stays.py").write_text(
+        "import os\n\nos.chdir(os.path.join(os.path.dirname(__file__), 'data'))\n\n"
+        "def stays(output):\n    return open('words.txt').read() == str(output)\n"
+    )
+    done = project.command("run", "eval.yaml", "--quiet")
+    run_dir = str(project.run_dir().relative_to(tmp_path))
+    assert (done.returncode, done.stdout.strip()) == (0, run_dir), done.stderr
+    again = project.command("re-evaluate", run_dir, "--suite", "eval.yaml", "--quiet")
+    assert (again.returncode, again.stdout.strip()) == (0, run_dir), again.stderr
+
+
+@pytest.mark.parametrize(
+    ("statement", "why"),
+    [
+        ("import os\nos.close(2)", "os.close(2) would close files of the run itself"),
+        ("import asyncio\nraise asyncio.CancelledError", "CancelledError"),
+    ],
+)
+def test_a_module_that_would_end_the_command_when_imported_is_a_mistake_of_the_suite(tmp_path, statement, why):
+    project = make_project(tmp_path, ["fine"], "ends:answer")
+    (tmp_path / "ends.py").write_text(f"{statement}\n\ndef answer(case, variant):\n    return 'fine'\n")
+    done = project.command("run", "eval.yaml")
+    assert done.returncode == 2
+    assert "systems[0].target  'ends:answer' cannot be imported: " in done.stderr
+    assert why in done.stderr
+
+
+@pytest.mark.cold
+def test_imports_that_users_code_has_broken_end_with_the_code_of_an_internal_error(tmp_path):
+    project = make_project(tmp_path, ["fine"], "breaks:answer")
+    (tmp_path / "breaks.py").write_text(
+        "import sys\n\ndef answer(case, variant):\n    sys.meta_path.clear()\n    return {'final_answer': 'fine'}\n"
+    )
+    process = project.start("run", "eval.yaml")
+    _, errors = process.communicate()
+    assert process.returncode == 4
+    assert b"Internal error: ModuleNotFoundError" in errors
+
+
 def test_a_call_that_ignores_its_cancellation_is_left_behind(tmp_path):
     project = make_project(
         tmp_path, ["stubborn", "fine", "fine"], "hostile:ignores_cancellation", timeout_seconds=1, concurrency=1

@@ -35,7 +35,7 @@ from evalwright.run.re_evaluation import plan_to_judge, suite_to_judge
 from evalwright.run.recorded_plan import as_traces_record
 from evalwright.run.stored_artifacts import StoredArtifacts
 from evalwright.run.stored_run import CaseOf, case_finder
-from evalwright.session import Session, owns_process, session
+from evalwright.session import Session, owns_process, returning, session
 from evalwright.session.signals import Signals
 
 if TYPE_CHECKING:
@@ -121,6 +121,7 @@ class _Audit:
         self._cost_usd = 0.0
         state.total = len(sample)
 
+    @returning()
     def work(self) -> None:
         if not self._sample.passed:
             raise InputError(f"no cell of {self._reader.location} passed: there is no answer to make mutants of")

@@ -20,6 +20,7 @@ from evalwright.registry import load
 from evalwright.run.cells import RunState
 from evalwright.run.locations import Place, labels_file
 from evalwright.scoring.tally import Tally
+from evalwright.session import returning
 
 if TYPE_CHECKING:
     from evalwright.run.steps.mirror import MirrorsOfPlan
@@ -181,7 +182,8 @@ def conclude(
 
         keep_decision(writer, plan)
     if mirrors is not None:
-        mirrors.finish(summary)
+        with returning():
+            mirrors.finish(summary)
     writer.save_summary(summary)
     if plan.shard is not None:
         from evalwright.run.shards import close_shard

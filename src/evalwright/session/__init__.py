@@ -10,12 +10,12 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Literal
 
 from evalwright.session.imports import leave, make_importable
-from evalwright.session.process import ExitRefused, Process
+from evalwright.session.process import ExitRefused, Process, returning, working_directory
 
 if TYPE_CHECKING:
     from evalwright.model.chat import Models
@@ -67,7 +67,7 @@ class Session:
         self.pid: int = os.getpid()
         self.began: float = time.monotonic()
         """Seconds of `time.monotonic`."""
-        self.folder: str = _working_directory()
+        self.folder: str = working_directory()
         """The working directory when this piece of work began; users' code may change that of the process. Empty if it
         is gone."""
         self._make_models = models
@@ -197,29 +197,10 @@ def session_began() -> float:
     return time.monotonic() if current is None else current.began
 
 
-def _working_directory() -> str:
-    try:
-        return os.getcwd()  # noqa: PTH109 - no path is needed yet
-    except OSError:
-        return ""
-
-
 def session_path(path: str = ".") -> str:
     """A path that is relative to where the current session began to work, whatever users' code has done since."""
     current = _innermost_session()
     return path if current is None else os.path.join(current.folder, path)  # noqa: PTH118 - as it was written
-
-
-@contextmanager
-def returning() -> Iterator[None]:
-    """Users' code in the block may change the working directory of a process that is ours: relative paths that are
-    written or printed afterwards mean the one where the work began."""
-    try:
-        yield
-    finally:
-        if owns_process():
-            with suppress(OSError):  # it is gone
-                os.chdir(session().folder)
 
 
 def environment() -> Mapping[str, str]:

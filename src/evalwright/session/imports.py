@@ -13,14 +13,14 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout, suppress
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from contextvars import ContextVar
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from evalwright.errors import InputError
-from evalwright.session.process import users_begin
-from evalwright.session.streams import MaskedStream, Router
+from evalwright.session.process import end_child, is_owned, returning, users_begin
+from evalwright.session.streams import Router
 
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
@@ -242,11 +242,13 @@ def _noting_modules(name: str) -> Iterator[None]:
     Raises ImportError if it got modules that are not the run's.
     """
     users_begin()
-    before = set(sys.modules)
+    before, process = set(sys.modules), os.getpid()
     try:
-        with _prints_apart():
+        with _process_kept():
             yield
     finally:
+        if os.getpid() != process and is_owned():
+            end_child(sys.exc_info()[1])
         new = sys.modules.keys() - before
         _ours.update(module for module in new if home_of(module) in _folders)
     try:
@@ -257,14 +259,23 @@ def _noting_modules(name: str) -> Iterator[None]:
         raise
 
 
-def _prints_apart() -> AbstractContextManager[object]:
-    """Send what is printed in the block to stderr, if the process is ours: on stdout is what a command was asked for.
+@contextmanager
+def _process_kept() -> Iterator[None]:
+    """If the process is ours, let users' code in the block change it for none but itself: not the working directory,
+    nor the standard streams, nor our open files.
 
-    Sessions do so for each context, but the command line itself, which reads suites, is in none that does.
+    What it prints goes to stderr: on stdout is what a command was asked for. Sessions do so for each context, but the
+    command line itself, which reads suites, is in none that does.
     """
-    # a session that owns the process masks its stderr; a router has the prints of each context by itself
-    apart = isinstance(sys.stderr, MaskedStream) and not isinstance(sys.stdout, Router)
-    return redirect_stdout(sys.stderr) if apart else nullcontext()
+    if not is_owned():
+        yield
+        return
+    from evalwright.session.open_files import descriptors_kept
+
+    # a router has the prints of each context by itself
+    prints = sys.stdout if isinstance(sys.stdout, Router) else sys.stderr
+    with redirect_stdout(prints), redirect_stderr(sys.stderr), returning(), descriptors_kept():
+        yield
 
 
 def _hidden_modules(folders: Sequence[str], held: Collection[str]) -> Iterator[tuple[str, str, str]]:

@@ -83,15 +83,17 @@ class DescriptorRefused(OSError):
 
 
 class _FilesToKeep:
-    """The files to keep open for one run: those open when it begins, and those it opens in its folder."""
+    """The files to keep open for one run or import: those open when it begins, and those a run opens in its folder."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str | None) -> None:
         self._folder, self._kept = folder, _identities()
 
     def __contains__(self, number: int) -> bool:
         # By identity as well: the number may have been reused for another file since.
         if number in self._kept and _identity(number) == self._kept[number]:
             return True
+        if self._folder is None:
+            return False
         with suppress(OSError):
             return str(Path(f"/proc/self/fd/{number}").readlink()).startswith(self._folder)
         return False
@@ -141,10 +143,10 @@ _closing = _ClosingFunctions()
 
 
 @contextmanager
-def descriptors_kept(folder: str) -> Iterator[None]:
+def descriptors_kept(folder: str | None = None) -> Iterator[None]:
     """Until the end of the block, neither `os.close` nor `os.closerange` closes files that are open now.
 
-    Nor do they close files below `folder`, which a run may open later.
+    Nor do they close files below a run's `folder`, which it may open later.
 
     In children that user code has forked, both behave as usual.
     """

@@ -14,15 +14,26 @@ import gc
 import os
 import sys
 import threading
-from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from itertools import takewhile
 from typing import NoReturn, Protocol
 
 from evalwright.errors import code_of_others
 from evalwright.session.streams import DivertedOutput, MaskedStream, Router, SecretMask
 
-__all__ = ["ExitRefused", "Holder", "Process", "end_child", "end_without_search", "only_ours", "users_begin"]
+__all__ = [
+    "ExitRefused",
+    "Holder",
+    "Process",
+    "end_child",
+    "end_without_search",
+    "is_owned",
+    "only_ours",
+    "returning",
+    "users_begin",
+    "working_directory",
+]
 
 _WHILE_OURS = 50_000
 """Objects made before the next garbage collection, as long as no user code has been imported."""
@@ -30,6 +41,11 @@ _usual: tuple[int, int, int] | None = None
 """The usual collection thresholds, kept until user code is imported; None afterwards."""
 _newest = ""
 """The module that had been imported last when this process was declared ours."""
+_owners = 0
+"""The open sessions that own this process."""
+_users_folder = ""
+"""The working directory that users' code has chosen; empty as long as it chose none."""
+_in_users_folder = False
 
 
 def end_child(error: object = None) -> NoReturn:
@@ -91,8 +107,10 @@ class Process:
 
     def opened(self, session: Holder) -> None:
         """Make the changes that a session needs and that have not been made yet."""
+        global _owners
         with self._lock:
             self._open.append(session)
+            _owners += session.owns_process
             if self._exit is None:
                 self._exit, os._exit = os._exit, self._end  # type: ignore[assignment]
             if session.to_stderr and self._router is None:
@@ -109,8 +127,12 @@ class Process:
 
     def closed(self, session: Holder) -> None:
         """Undo the changes that no open session needs any more."""
+        global _owners, _users_folder
         with self._lock:
             self._open.remove(session)
+            _owners -= session.owns_process
+            if not _owners:
+                _users_folder = ""
             self._withdraw(session)
             if not self._open and self._exit is not None:
                 os._exit, self._exit = self._exit, None  # type: ignore[assignment]
@@ -192,6 +214,46 @@ class Process:
             raise ExitRefused(f"the code called os._exit({status}); run it with isolation: process")
         assert self._exit is not None
         self._exit(status)
+
+
+def is_owned() -> bool:
+    """Whether some open session owns this process."""
+    return _owners > 0
+
+
+@contextmanager
+def returning() -> Iterator[None]:
+    """Users' code in the block may change the working directory of a process that is ours: it finds the one to which it
+    went before, and relative paths that we read, write or print afterwards mean the one where the work began."""
+    global _in_users_folder, _users_folder
+    if _in_users_folder or not is_owned():
+        yield
+        return
+    ours = working_directory()
+    _change_to(_users_folder)
+    _in_users_folder = True
+    try:
+        yield
+    finally:
+        _in_users_folder = False
+        here = working_directory()
+        if here != (_users_folder or ours):
+            _users_folder = here
+        _change_to(ours)
+
+
+def working_directory() -> str:
+    """That of the process; empty if it is gone."""
+    try:
+        return os.getcwd()  # noqa: PTH109 - no path is needed yet
+    except OSError:
+        return ""
+
+
+def _change_to(folder: str) -> None:
+    if folder:
+        with suppress(OSError):  # it is gone
+            os.chdir(folder)
 
 
 def only_ours() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
 from evalwright.run.resumption import retry
+from evalwright.session import Session
 from evalwright.session.imports import nothing_imported
 from formats.promptfoo.runs import Ran, run, write
 
@@ -67,6 +69,16 @@ def test_a_function_need_not_take_the_name_of_its_hook(tmp_path):
     hooks = NOTING + "def afterAll(context):\n    note([one['success'] for one in context['results']])\n"
     run(tmp_path, suite(asks("a", "a"), asks("a", "b"), extension="file://hooks.py:afterAll"), hooks__py=hooks)
     assert notes(tmp_path) == [[[True, False]]]
+
+
+def test_hooks_change_the_working_directory_for_each_other_only(tmp_path, monkeypatch):
+    hooks = NOTING + "import os\n\ndef hook(name, context):\n    note(name, os.getcwd())\n    os.chdir('/')\n"
+    monkeypatch.chdir(tmp_path)
+    with Session(owns_process=True, stdout="keep"):
+        assert run(tmp_path, suite(asks("a", "a")), hooks__py=hooks).statuses == ["pass"]
+        assert Path.cwd() == tmp_path
+    later = [[hook, "/"] for hook in ("beforeEach", "afterEach", "afterAll")]
+    assert notes(tmp_path) == [["beforeAll", str(tmp_path)], *later]
 
 
 def test_before_each_changes_the_variables_that_are_asked_judged_and_cleaned_up_with(tmp_path):

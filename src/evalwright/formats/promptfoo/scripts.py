@@ -19,7 +19,7 @@ from evalwright.files.plain import plain
 from evalwright.formats.promptfoo.faults import ScriptError
 from evalwright.formats.promptfoo.sources import split_function
 from evalwright.formats.promptfoo.values import as_javascript
-from evalwright.session import environment, import_from
+from evalwright.session import environment, import_from, returning
 from evalwright.session.imports import NotExecutedError, executes_code, module_at
 from evalwright.targets.threads import Threads
 
@@ -221,7 +221,8 @@ async def called(function: Callable[..., Any], arguments: Sequence[Any], threads
     from evalwright.targets.failures import located
 
     try:
-        return await threads.result_of(function, *arguments)
+        with returning():  # some functions are called while the suite is read
+            return await threads.result_of(function, *arguments)
     except (Exception, SystemExit) as error:
         raise ScriptError(located(error)) from error
 

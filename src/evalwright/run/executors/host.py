@@ -54,7 +54,7 @@ from evalwright.run.executors.frames import (
 )
 from evalwright.run.executors.model_function import ModelFunction
 from evalwright.run.executors.stand_ins import ModelsOfRun, Prints, asking
-from evalwright.session import Session, hide
+from evalwright.session import Session, hide, returning
 from evalwright.session.network import listen
 from evalwright.session.open_files import room_for
 from evalwright.session.streams import SecretMask
@@ -101,6 +101,8 @@ class Host:
         self._models = ModelsOfRun(self._send)
         self._masker = Masker({})
         self._mask = SecretMask(lambda: self._masker.secrets)
+        self._users = returning()
+        """Entered for good: all that works here is users' code."""
 
     async def open(self, hello: bytes) -> bytes:
         """Prepare the system and its workspace; returns a `WorkerReady`."""
@@ -132,6 +134,7 @@ class Host:
         prints = Prints(self._print)
         sys.stdout, sys.stderr = prints, prints
         Session(owns_process=True, stdout="keep", environment=hello.variables, models=lambda: self._models).__enter__()
+        self._users.__enter__()
         hide(hello.secrets)
         self._masker = Masker.of(hello.secrets, os.environ)
         if hello.offline:
