@@ -67,22 +67,28 @@ def problem_in(verdict: CaseVerdict) -> str:
 
 
 def _of_run(failures: Iterable[RunFailure], suite: CaseLine) -> Iterator[dict[str, object]]:
-    for failure in failures:  # the same problem in the next run, whatever its numbers, but not in other suites
-        fingerprint = f"evalwright-{failure.subject}-{suite.file}"
+    for failure in failures:
+        fingerprint = _fingerprint(suite, failure.subject)
         yield _entry(f"{failure.subject}: {failure.text}", fingerprint, _SEVERITIES[failure.status], suite)
 
 
 def _of_warnings(warnings: Iterable[str], suite: CaseLine) -> Iterator[dict[str, object]]:
     for text in warnings:
-        fingerprint = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-        yield _entry(one_line(text, LONGEST), fingerprint, "info", suite)
+        yield _entry(one_line(text, LONGEST), _fingerprint(suite, "warning", text), "info", suite)
 
 
 def _entries(verdicts: Iterable[CaseVerdict], suite: CaseLine, context: ReportContext) -> Iterator[dict[str, object]]:
     for verdict in verdicts:
         where = context.places.get(verdict.case_key, suite)
-        fingerprint = cell_key(verdict.case_key, verdict.variant_name, verdict.trial)
+        cell = cell_key(verdict.case_key, verdict.variant_name, verdict.trial)
+        fingerprint = _fingerprint(suite, cell)
         yield _entry(problem_in(verdict), fingerprint, _SEVERITIES[verdict.status], where)
+
+
+def _fingerprint(suite: CaseLine, *problem: str) -> str:
+    """The same for a problem in the next run, whatever its numbers, but not for one of another suite."""
+    text = "\n".join((suite.file, *problem))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _entry(description: str, fingerprint: str, severity: str, where: CaseLine) -> dict[str, object]:
