@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import warm
 from capture.model_server import serving
@@ -223,6 +224,17 @@ def test_an_application_keeps_the_provider_that_it_sets_when_it_is_set_up(tmp_pa
     found = pixie(tmp_path, "WithTracing")
     assert used(found) == OWN
     assert [[span["name"] for span in one["spans"]] for one in found] == [["mine", "agent", "retrieve", "gpt-test"]] * 8
+
+
+def test_a_library_that_its_instrumentor_refuses_to_trace_is_a_warning_of_the_run(tmp_path):
+    claim = tmp_path / "openai-0.1.dist-info"  # the first of this name on the path is the installed version
+    claim.mkdir()
+    (claim / "METADATA").write_text("Metadata-Version: 2.1\nName: openai\nVersion: 0.1\n")
+    assert [one["metrics"].get("token_input") for one in evalh(tmp_path, "agent:evalh")] == [None] * 8
+    [summary] = tmp_path.glob("runs/*/summary.yaml")
+    [warning] = yaml.safe_load(summary.read_text())["warnings"]
+    assert warning.startswith("main: model calls of openai may be missing in 8 of 8 replies: ")
+    assert "openai 0.1" in warning
 
 
 OWN_PROVIDER = """

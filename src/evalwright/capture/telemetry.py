@@ -49,6 +49,8 @@ class Telemetry:
         self._private: Any = None
         self._attached: list[Any] = []
         self._watching = False
+        self.untraced: dict[str, str] = {}
+        """By library, why its instrumentor did not trace it."""
 
     def attach(self) -> None:
         """Attach to what the application has set up by now. Called for each cell, so it is cheap if nothing is new."""
@@ -107,9 +109,10 @@ class Telemetry:
             provider = self._provider()
             # The application may have instrumented the library itself: twice, each call would be recorded twice.
             if provider is not None and not instrumentor.is_instrumented_by_opentelemetry:
-                instrumentor.instrument(tracer_provider=provider)
-        except Exception:  # raised inside the application's import of its library, which must not fail for it
-            _log.warning("model calls of %s are not traced", name, exc_info=True)
+                instrumentor.instrument(tracer_provider=provider, raise_exception_on_conflict=True)
+        except Exception as error:  # raised inside the application's import of its library, which must not fail for it
+            self.untraced[name] = f"{type(error).__name__}: {error}"
+            _log.warning("model calls of %s are not traced: %s", name, self.untraced[name])
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import inspect
 import os
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from functools import wraps
+from itertools import starmap
 from typing import Any, TypeVar
 
 import msgspec
@@ -18,7 +19,7 @@ import msgspec
 from evalwright.errors import TargetError, did_you_mean
 from evalwright.files.plain import clean_text, plain
 from evalwright.model.snapshot import Case
-from evalwright.model.trace import Answer, Metrics, Output, TraceMessage
+from evalwright.model.trace import Answer, Doubt, Metrics, Output, TraceMessage
 from evalwright.targets.answer_parts import (
     ANSWER_KEYS,
     CALL_KEYS,
@@ -60,7 +61,7 @@ def traced(run: Run[T]) -> Run[T]:
 
     If the application raises, what was traced so far is kept with the error.
     """
-    from evalwright.capture.listeners import listening  # only such targets need it
+    from evalwright.capture.listeners import PROCESS, listening  # only such targets need it
 
     @wraps(run)
     async def running(target: T, case: Case, trial: int) -> Answer:
@@ -75,9 +76,15 @@ def traced(run: Run[T]) -> Run[T]:
             from evalwright.capture.traces import complete
 
             complete(answer, [*collected.spans, *collected.steps])
+        if untraced := PROCESS.telemetry.untraced:
+            answer.doubts = (*answer.doubts, *starmap(_doubt_about_calls, untraced.items()))
         return answer
 
     return running
+
+
+def _doubt_about_calls(library: str, why: str) -> Doubt:
+    return Doubt(f"model calls of {library} may be missing", why)
 
 
 def answer_of(
