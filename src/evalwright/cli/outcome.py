@@ -137,8 +137,11 @@ def _next(outcome: Outcome, run: str) -> str:
     if outcome.unread and not errors:
         return f"evalwright inspect {run}"
     # Only a system that failed is called again; judges that failed are called again without it.
-    system_failed = any(variant.cases_errored for variant in outcome.summary.variants)
-    again = f"evalwright retry {run}{leased}" if system_failed else f"evalwright re-evaluate {run}"
+    failed = {variant.name for variant in outcome.summary.variants if variant.cases_errored}
+    replayed = {variant.name for variant in outcome.plan.variants if variant.adapter == "replay"}
+    again = f"evalwright retry {run}{leased}" if failed else f"evalwright re-evaluate {run}"
+    if failed and failed <= replayed:  # recordings are the same the next time
+        again = f"evalwright inspect {run} --failed"
     commands = {0: f"evalwright inspect {run}", 3: again}
     return commands.get(outcome.exit_code) or (
         f"evalwright view {run}" if find_spec("starlette") else f"evalwright inspect {run} --failed"

@@ -58,5 +58,7 @@ class Replay:
 def _recordings(case: Case) -> list[Trace]:
     recorded = recorded_of(case)
     if recorded is None:
-        raise TargetError(f"case {case.id!r} has no recorded trace to replay: import it with embed_full_trace: true")
+        raise TargetError(
+            f"case {case.id!r} has no recording to replay; to call a system instead, name it in place of `adapter: replay`"
+        )
     return recorded if isinstance(recorded, list) else [recorded]

@@ -115,7 +115,8 @@ def _problems(error: ValidationError, report: ReportProblem) -> Iterator[Problem
             near = next((f"; should {key!r} be {place[-1]!r}?" for key in meant if key not in known), "")
             yield report(place, f"the required {place[-1]!r} is missing{near}")
         else:
-            advice = remedy(item["type"], item["input"])
+            is_text = place == ("input",) and isinstance(item["input"], str)
+            advice = "; give the text a name: {user_message: ...}" if is_text else remedy(item["type"], item["input"])
             yield report(place, f"{expectation(item['msg'])}, found {kind}{advice}")
 
 
