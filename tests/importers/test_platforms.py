@@ -208,7 +208,9 @@ def test_scores_of_a_trace_are_kept_as_recorded_and_by_name(tmp_path):
         {"name": "short", "score": 1, "span": "model", **nothing},
     ]
     assert [note for note in done.notes if "score" in note] == [
-        "lost: line 1: 1 score without a name or a value, such as ids alone"
+        "lost: line 1: 1 score without a name or a value, such as ids alone",
+        "recorded scores do not decide (correct, helpful): the suite asks only for an answer; to judge by one, add a "
+        "field_check of metrics.custom.NAME",
     ]
 
 

@@ -90,6 +90,14 @@ def test_a_task_that_failed_is_an_error(tmp_path):
     assert "1 recording of a run that erred, without a verdict" in done.notes
 
 
+def test_scores_without_a_verdict_are_named_and_rewards_between_0_and_1_counted(tmp_path):
+    scored = case("Paris", scores={"f1": {"value": 0.5}}, labels={"kind": {"value": "city"}})
+    done, _ = imported(tmp_path / "a", "pydantic-evals", report(tmp_path, scored))
+    assert [note.partition(":")[0] for note in done.notes] == ["recorded scores do not decide (f1)"]
+    done, _ = imported(tmp_path / "b", "pydantic-evals", tmp_path / "task.json", mapping={"reward": "task_duration"})
+    assert "1 reward is neither 0 nor 1: only a reward of 1 passes; see eval.yaml" in done.notes
+
+
 def test_what_nothing_reads_is_counted_and_a_case_without_inputs_is_a_mistake(tmp_path):
     done, _ = imported(tmp_path / "a", "pydantic-evals", report(tmp_path, case("Paris", new=1), analyses=[{}]))
     assert done.notes == ["lost: keys 'analyses' of the report: 1", "lost: keys 'new' of cases: 1"]

@@ -15,7 +15,7 @@ from evalwright.files.masker import Masker
 from evalwright.importers.imported_records import Imported, ImportFindings
 from evalwright.importers.sources import Mistakes, stem
 from evalwright.importers.spool import RecordSpool, SpooledTrace, TraceSpool
-from evalwright.importers.written_suite import ANSWERED, REWARDED
+from evalwright.importers.written_suite import ANSWERED, IMPORTED_SUITE, REWARDED, note_of_scores
 
 __all__ = ["GatheredCases"]
 
@@ -60,7 +60,8 @@ class GatheredCases:
         self._decode = msgspec.json.Decoder(_Row).decode
         self._unnamed: Counter[Path] = Counter()
         self._recorded: Counter[tuple[str, str]] = Counter()
-        self._rewards = 0
+        self._rewards = self._graded = 0
+        self._scores: dict[str, None] = {}
         self._authored: dict[str, tuple[tuple[bytes, bool], str]] = {}
         """Input and expectations of the first case of each name, whether it was recorded, and its place."""
         self._counts: Counter[tuple[str, str]] = Counter()
@@ -77,6 +78,9 @@ class GatheredCases:
             trace.input = record.input
             self._recorded[case_id, trace.variant_name] += 1
             self._rewards += "reward" in trace.metrics.custom
+            self._graded += trace.metrics.custom.get("reward") not in (None, 0, 1)
+            names = (score["name"] for score in trace.extra.get("recorded_scores", ()))
+            self._scores.update((name, None) for name in names if name in trace.metrics.custom)
             self._counts["recording", "of a run that erred, without a verdict"] += trace.error is not None
             self._counts["recording", "with warnings, see extra.warnings"] += "warnings" in trace.extra
         aside = None if trace is None else self._recordings.add(trace)
@@ -180,4 +184,9 @@ class GatheredCases:
         if 0 < self._rewards < self.traces:
             less = self.traces - self._rewards
             notes.append(f"{less:,} of {self.traces:,} recordings have no reward: they are skipped")
+        if self._graded:
+            what = "reward is" if self._graded == 1 else "rewards are"
+            notes.append(f"{self._graded:,} {what} neither 0 nor 1: only a reward of 1 passes; see {IMPORTED_SUITE}")
+        if self._scores and not self._rewards and not self._suite:
+            notes.append(note_of_scores(self._scores))
         return notes

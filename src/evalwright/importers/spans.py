@@ -22,6 +22,7 @@ from evalwright.importers.wire_spans import WireSpan
 from evalwright.importers.written_suite import (
     ANSWERED,
     check_free,
+    note_of_scores,
     suite_name,
     without_secrets,
     write_cases,
@@ -118,6 +119,7 @@ class _Cases:
         more = f" and {counted(len(sources) - 1, 'more file')}" if len(sources) > 1 else ""
         self._origin = f"{self._source.name}{more}"
         self._losses = losses
+        self._scores: dict[str, None] = {}
         self._counts = {"err": 0, "silent": 0, "unrecorded": 0, "warned": 0}
 
     def pieces(self, spool: RecordSpool) -> Iterator[bytes]:
@@ -144,6 +146,8 @@ class _Cases:
         self._counts["unrecorded"] += unrecorded
         self._counts["silent"] += not (trace.error or trace.output.final_answer or unrecorded)
         self._counts["warned"] += "warnings" in trace.extra
+        names = (score["name"] for score in trace.extra.get("recorded_scores", ()))
+        self._scores.update((name, None) for name in names if name in trace.metrics.custom)
 
     def notes(self) -> list[str]:
         says = {
@@ -153,7 +157,7 @@ class _Cases:
             "warned": "traces have warnings, see extra.warnings",
         }
         counts = [f"{self._counts[name]} of {self.cases} {what}" for name, what in says.items() if self._counts[name]]
-        return [*self._losses.notes(), *counts]
+        return [*self._losses.notes(), *counts, *([note_of_scores(self._scores)] if self._scores else [])]
 
 
 def _case(trace: Trace, about: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:

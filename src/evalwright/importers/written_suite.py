@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ __all__ = [
     "REWARDED",
     "check_free",
     "described_suite",
+    "note_of_scores",
     "secrets_here",
     "suite_name",
     "without_secrets",
@@ -27,6 +28,7 @@ __all__ = [
 ]
 
 _CASES, IMPORTED_SUITE = "cases.jsonl", "eval.yaml"
+_FEW = 5
 
 ANSWERED: Final[dict[str, Any]] = {"name": "answered", "type": "answered"}
 """The evaluator for recordings without expectations: an answer must exist."""
@@ -99,6 +101,13 @@ def described_suite(traces: int, cases: int) -> str:
     if not traces:
         return f"{counted(cases, 'case')} without recordings"
     return f"{counted(traces, 'recording')} of {counted(cases, 'case')}, replayed and judged"
+
+
+def note_of_scores(names: Collection[str]) -> str:
+    """What the user should know of recorded scores by which the written suite does not judge."""
+    listed = ", ".join([*names][:_FEW]) + (", ..." if len(names) > _FEW else "")
+    by_one = "to judge by one, add a field_check of metrics.custom.NAME"
+    return f"recorded scores do not decide ({listed}): the suite asks only for an answer; {by_one}"
 
 
 def suite_name(files: Sequence[Path], out: Path) -> str:

@@ -27,9 +27,7 @@ def _difference(plan: SuitePlan, runs: str) -> list[str]:
     cost = "" if plan.cell_usd is None else f", ${plan.cell_usd:.3g} a cell"
     source = f"{cost}, from {runs}" if runs else ""
     level = f"{plan.alpha:g}".replace("0.", ".")
-    title = (
-        f"To show {planned_claim(plan)} at alpha {level}: {one_line(plan.suite, 30)}, {counted(plan.cases, 'case')}{source}"
-    )
+    title = f"To show {planned_claim(plan)} at alpha {level}: {one_line(plan.suite, 30)}, {counted(plan.cases, 'case')}{source}"
     lines = wrap(title, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
     if not runs:
         lines += ["  how many cases pass in only one of two runs is assumed; --from A B learns it"]

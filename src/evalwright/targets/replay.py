@@ -58,7 +58,6 @@ class Replay:
 def _recordings(case: Case) -> list[Trace]:
     recorded = recorded_of(case)
     if recorded is None:
-        raise TargetError(
-            f"case {case.id!r} has no recording to replay; to call a system instead, name it in place of `adapter: replay`"
-        )
+        instead = "to call a system instead, name it in place of `adapter: replay`"
+        raise TargetError(f"case {case.id!r} has no recording to replay; {instead}")
     return recorded if isinstance(recorded, list) else [recorded]
