@@ -36,7 +36,7 @@ $(LITELLM)/.ready: pyproject.toml
 # With the oldest packages that pyproject.toml allows. Left out: published schemas and mistakes in options, which older
 # versions of pydantic and click word differently.
 OLDEST := .venv-oldest
-OLDEST_EXTRAS := frames judges openinference otel parquet postgres view zstd
+OLDEST_EXTRAS := excel frames judges openinference otel parquet postgres view zstd
 OLDEST_ROOMS := acceptance capture files formats importers llm pytest_plugin stores viewer
 test-oldest: $(OLDEST)/.ready
 	HYPOTHESIS_PROFILE=quick PYTHONDONTWRITEBYTECODE= $(OLDEST)/bin/pytest -n 4 -m "not slow" \

@@ -85,6 +85,7 @@ KINDS: dict[str, dict[str, str]] = {
         "parquet": "evalwright.formats.native.arrow_rows:ParquetRows",
         "skills": "evalwright.formats.skills.dataset:SkillEvals",
         "tsv": "evalwright.formats.native.row_files:TsvRows",
+        "xlsx": "evalwright.formats.native.sheet_rows:XlsxRows",
         "yaml": "evalwright.formats.native.yaml_datasets:yaml",
     },
     "importers": {

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_TABLES = ("csv", "parquet", "tsv")
+_TABLES = ("csv", "parquet", "tsv", "xlsx")
 _ROWS = ("json", "jsonl")
 """Suffixes of files that are tables if no format recognises them as a suite."""
 _LISTED = 20

@@ -22,7 +22,7 @@ __all__ = ["OPTIONS_OF_ALL", "fitting", "format_at", "load_suite", "suite_beside
 
 OPTIONS_OF_ALL = ("allow_empty", "target", "trials")
 """Options that every format takes."""
-_TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
+_TABLES = (".csv", ".tsv", ".jsonl", ".parquet", ".xlsx")
 _ROWS = "rows are cases if a suite names them: `dataset: {path: ..., map: ...}`"
 
 

@@ -51,6 +51,48 @@ def test_zstd_needs_its_extra(tmp_path):
         assert "cannot be read" in wrong(tmp_path, broken, name="d.csv.zst")[0].message
 
 
+def workbook(path, *sheets):
+    """Sheets of rows in a file."""
+    openpyxl = pytest.importorskip("openpyxl")
+    made = openpyxl.Workbook()
+    made.remove(made.active)
+    for title, rows in sheets:
+        sheet = made.create_sheet(title)
+        for row in rows:
+            sheet.append(row)
+    made.save(path)
+    return path.read_bytes()
+
+
+def test_cells_of_workbooks_keep_their_types(tmp_path):
+    rows = [
+        ["id", "q", "n", "x", "yes", "on", "at"],
+        ["a", " 007 ", 3.0, 0.5, True, date(2026, 1, 2), datetime(2026, 1, 2, 3, 4)],
+        [],
+        ["b", None, 1e300],
+    ]
+    data = workbook(tmp_path / "made.xlsx", ("First", rows), ("Second", [["id", "q"], ["c", "two"]]))
+    day = {"on": "2026-01-02", "at": "2026-01-02T03:04:00"}
+    empty = dict.fromkeys(("q", "x", "yes", "on", "at"))
+    read = inputs(tmp_path, data, name="d.xlsx")
+    assert read == {"a": {"q": " 007 ", "n": 3, "x": 0.5, "yes": True, **day}, "b": {**empty, "n": 1e300}}
+    assert type(read["a"]["n"]) is int
+    assert inputs(tmp_path, data, name="d.xlsx", sheet="Second") == {"c": {"q": "two"}}
+    assert "there is no sheet 'Secnd'; did you mean" in wrong(tmp_path, data, name="d.xlsx", sheet="Secnd")[0].message
+    assert [p.key for p in wrong(tmp_path, data, name="d.xlsx", sheet=2)] == ["dataset.sheet"]
+
+
+def test_what_has_no_value_in_a_workbook_is_named(tmp_path):
+    data = workbook(tmp_path / "made.xlsx", ("S", [["id", "q"], ["a", "=1+1"], ["b", "#DIV/0!"]]))
+    said = [problem.message for problem in wrong(tmp_path, data, name="d.xlsx")]
+    assert [message.split(":")[0] for message in said] == [
+        "the formula in B2 has no stored value", "the formula in B3 failed",
+    ]  # fmt: skip
+    said = wrong(tmp_path, workbook(tmp_path / "made.xlsx", ("S", [["id", "q"]])), name="d.xlsx")
+    assert "has no rows" in said[0].message
+    assert "cannot be read as an Excel workbook" in wrong(tmp_path, b"id,q\n", name="d.xlsx")[0].message
+
+
 def test_parquet_keeps_types_and_writes_times_as_text(tmp_path):
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet

@@ -231,7 +231,7 @@ def test_what_is_no_table_is_refused_with_file_and_line(tmp_path, name, data, li
         ({"path": "d.csv", "map": ["q"]}, "dataset.map", "found a list"),
         ({"path": "d.csv", "types": {"q": "integer"}}, "dataset.types.q", "integer"),
         ({"path": "d.txt"}, "dataset.type", "the ending '.txt' stands for none"),
-        ({"path": "d.XLSX"}, "dataset.type", "CSV or Parquet"),
+        ({"path": "d.XLS"}, "dataset.type", ".xlsx or CSV"),
         ({"path": "d.csv", "types": {"q": ["int"]}}, "dataset.types.q", "['int']"),
         ({"path": "d.csv", "encoding": "hex"}, "dataset.encoding", "'hex'"),
         ({"path": "d.csv", "delimiter": 7}, "dataset.delimiter", "expected text, found 7"),

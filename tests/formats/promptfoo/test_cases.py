@@ -68,6 +68,28 @@ def test_a_pattern_finds_files_by_its_alternatives(tmp_path):
     assert [case.input["q"] for case in cases] == ["ab", "ac", "bb"]
 
 
+def test_tests_come_from_a_sheet_of_a_workbook(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    made = openpyxl.Workbook()
+    made.active.append(["q", "n", "__expected", "__metadata:k"])
+    made.active.append([" a ", 3.0, "contains: a", True])
+    made.active.append([None, None, None, None])
+    made.active.append(["b", 1e21, None, None])
+    made.create_sheet("Other").append(["q"])
+    made["Other"].append(["c"])
+    made.save(tmp_path / "t.xlsx")
+    suite = load_suite(write(tmp_path, {**ECHO, "tests": "t.xlsx"}))
+    assert [case.input for case in suite.cases] == [
+        {"q": "a", "n": "3"}, {"q": "", "n": ""}, {"q": "b", "n": "1e+21"},
+    ]  # fmt: skip
+    assert suite.cases[0].metadata == {"k": "true"}
+    assert [str(warning) for warning in suite.warnings if "t.xlsx:3: the row is empty" in str(warning)]
+    for named in ("file://t.xlsx#Other", "t.xlsx#2"):
+        assert [case.input for case in load_suite(write(tmp_path, {**ECHO, "tests": [named]})).cases] == [{"q": "c"}]
+    with pytest.raises(InputError, match=r"t\.xlsx.*there is no sheet 'none'"):
+        load_suite(write(tmp_path, {**ECHO, "tests": "t.xlsx#none"}))
+
+
 def test_cells_of_csv_quote_texts_with_commas_and_name_files(tmp_path):
     listed = '"contains-any:""a, b"", zz"'
     table = f"q,__expected\n'a, b',{listed}\nb,{listed}\nok,file://ok.txt\nno,file://ok.txt\n".replace("'", '"')

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ENDINGS", "PACKINGS", "DatasetReading", "brought_by", "file_type", "is_of_rows"]
 
-_OF_ROWS = ("csv", "huggingface", "json", "parquet", "tsv")
+_OF_ROWS = ("csv", "huggingface", "json", "parquet", "tsv", "xlsx")
 ENDINGS = {**{kind: kind for kind in (*_OF_ROWS, "jsonl") if kind != "huggingface"}, "ndjson": "jsonl"}
 """Types of datasets by file ending, except YAML, which has two types."""
 PACKINGS = (".gz", ".zst")
@@ -33,7 +33,7 @@ _KEYS_ON_DISK = ("name", "split", "subset")
 
 _NO_TABLES = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".jsonl": "jsonl"}
 """Types of datasets by suffixes that no table has."""
-_SHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
+_SHEETS = (".xls", ".xlsm", ".ods")
 _PATH = ("dataset", "path")
 
 
@@ -197,7 +197,7 @@ def _own_keys(kind: str, rows: bool) -> Sequence[str]:
     if kind == "huggingface":
         return (*_KEYS_OF_ROWS, *_KEYS_ON_DISK)
     if rows:
-        return _KEYS_OF_ROWS
+        return (*_KEYS_OF_ROWS, "sheet") if kind == "xlsx" else _KEYS_OF_ROWS
     own: Sequence[str] = getattr(registry.load("datasets", kind), "config_keys", ())
     return own
 
@@ -206,7 +206,7 @@ def _missing_type(path: str | Sequence[str] | None) -> str:
     """The message for a missing type when the file's ending does not give one."""
     name = PurePath((path if isinstance(path, str) else next(iter(path or ()), "")).lower())
     if name.suffix in _SHEETS:
-        return f"{name.suffix} is not read: save the sheet as CSV or Parquet"
+        return f"{name.suffix} is not read: save the sheet as .xlsx or CSV"
     return "the key 'type' is missing" + (f": the ending {name.suffix!r} stands for none" if name.suffix else "")
 
 

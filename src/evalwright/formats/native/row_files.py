@@ -16,9 +16,21 @@ from evalwright.files.packed import opened
 from evalwright.files.strict_json import JsonFlaw, strict_json
 from evalwright.formats.native.tables import UTF_8, RowLines, TableDataset, TableRow, separated_by
 
-__all__ = ["CsvRows", "JsonRows", "JsonlRows", "TsvRows"]
+__all__ = ["CsvRows", "JsonRows", "JsonlRows", "TsvRows", "checked_header"]
 
 _BOM = "\ufeff"
+
+
+def checked_header(file: Path, names: list[str]) -> list[str]:
+    """The names of columns. Raises InputError if some are missing or the same."""
+    if not names:
+        raise InputError(Problem(str(file), "is empty: expected a header and rows"))
+    again = (name for name, count in Counter(names).items() if count > 1 and name.strip())
+    wrong = [f"the column {name!r} occurs more than once" for name in again]
+    wrong += [f"column {number} has no name" for number, name in enumerate(names, start=1) if not name.strip()]
+    if wrong:
+        raise InputError(Problem(str(file), message, 1) for message in wrong)
+    return names
 
 
 class CsvRows(TableDataset):
@@ -38,7 +50,7 @@ class CsvRows(TableDataset):
         records = csv_records(text, self._delimiter or self.separator)
         try:
             _, first = next(records, (1, []))
-            header = self._header(file, first)
+            header = checked_header(file, first or [])
             for line, cells in records:
                 if len(cells) != len(header):
                     flaw = f"expected {counted(len(header), 'cell')}, found {counted(len(cells), 'cell')}"
@@ -62,16 +74,6 @@ class CsvRows(TableDataset):
                     why = f"is not UTF-8 text ({flaw}); `encoding: latin-1`, for example, reads it as another"
                     return Problem(str(file), why, number)
         return Problem(str(file), f"is not UTF-8 text ({error})")
-
-    def _header(self, file: Path, names: list[str] | None) -> list[str]:
-        if not names:
-            raise InputError(Problem(str(file), "is empty: expected a header and rows"))
-        again = (name for name, count in Counter(names).items() if count > 1 and name.strip())
-        wrong = [f"the column {name!r} occurs more than once" for name in again]
-        wrong += [f"column {number} has no name" for number, name in enumerate(names, start=1) if not name.strip()]
-        if wrong:
-            raise InputError(Problem(str(file), message, 1) for message in wrong)
-        return names
 
 
 class TsvRows(CsvRows):

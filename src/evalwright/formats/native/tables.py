@@ -158,7 +158,7 @@ class TableDataset(Dataset):
 
     def _has_header(self, file: Path) -> bool:
         """Whether all rows of a file have the same columns."""
-        return self.kind in ("csv", "tsv", "parquet")
+        return self.kind in ("csv", "tsv", "parquet", "xlsx")
 
     def _doubt_header(self, file: Path, header: Sequence[str]) -> Iterator[Problem]:
         """Names that nearly mean a part of a case, and one cell with another separator, probably meant as several."""

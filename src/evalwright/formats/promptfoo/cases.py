@@ -31,13 +31,16 @@ from evalwright.formats.promptfoo.shapes import (
     what_fits,
 )
 from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, in_file, split_function
+from evalwright.formats.promptfoo.tables import rows_of, rows_of_workbook
 from evalwright.formats.promptfoo.values import as_javascript, compact_json
 from evalwright.formats.shared.findings import Findings
 
 __all__ = ["Tests"]
 
 _REMOTE = re.compile(r"^(https?|huggingface|az|s3|gs|sharepoint)://")
-_OF_TESTS = (".yaml", ".yml", ".json", ".jsonl", ".csv")
+_OF_TESTS = (".yaml", ".yml", ".json", ".jsonl", ".csv", ".xlsx")
+_SHEET = re.compile(r"\.xlsx#")
+"""Where the name of a workbook is followed by that of a sheet."""
 _SAYS = ("assert", "vars", "options", "metadata", "provider", "providerOutput", "threshold")
 """Keys of which a test has at least one; promptfoo rejects a test without them, too."""
 
@@ -211,9 +214,12 @@ class Tests:
             origin.report(f"{named!r} is not in a file: download it and name the file")
             return
         path, function = split_function(named)
+        path, _, sheet = path.partition("#") if _SHEET.search(path) else (path, "", "")
         for file in self._sources.paths(path, origin):
             if file.suffix in SCRIPTS:
                 yield from self._generated_tests(file, function, config, origin)
+            elif file.suffix == ".xlsx":
+                yield from self._tests_in_workbook(file, sheet or None, origin)
             else:
                 yield from self._tests_in_file(file, origin)
 
@@ -231,7 +237,8 @@ class Tests:
     def _tests_in_file(self, path: Path, origin: Origin) -> Iterator[AuthoredTest]:
         shown = self._sources.shown(path)
         if path.suffix == ".csv":
-            for number, test in tests_in(self._sources.text(path, origin), path.name, origin):
+            header, rows = rows_of(self._sources.text(path, origin), path.name, origin)
+            for number, test in tests_in(header, rows, path.name, origin):
                 yield AuthoredTest(test, self._at_line(test, number, shown))
         elif path.suffix == ".jsonl":
             for number, line in enumerate(self._sources.lines(path, origin), 1):
@@ -245,6 +252,12 @@ class Tests:
                 yield from self._tests(as_javascript(document.value), inner)
         else:
             origin.report(f"{path.name!r} is not a file of tests: expected one of {', '.join((*_OF_TESTS, *SCRIPTS))}")
+
+    def _tests_in_workbook(self, path: Path, sheet: str | None, origin: Origin) -> Iterator[AuthoredTest]:
+        if (content := self._sources.content(path, origin)) is not None:
+            header, rows = rows_of_workbook(content, path.name, sheet, origin)
+            for number, test in tests_in(header, rows, path.name, origin):
+                yield AuthoredTest(test, self._at_line(test, number, self._sources.shown(path)))
 
     def _line(self, line: str, number: int, path: Path, origin: Origin) -> Iterator[AuthoredTest]:
         try:

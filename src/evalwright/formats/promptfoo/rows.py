@@ -1,17 +1,17 @@
-"""Tests in a CSV file, one per row; columns that begin with two underscores have a special meaning."""
+"""Tests in a table, one per row; columns that begin with two underscores have a special meaning."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from evalwright.files.key_paths import as_written
 from evalwright.formats.promptfoo.assertions import short_form
 from evalwright.formats.promptfoo.doubts import doubt_cell
 from evalwright.formats.promptfoo.origin import Origin
-from evalwright.formats.promptfoo.tables import DELIMITER, cell_number, rows_of
+from evalwright.formats.promptfoo.tables import DELIMITER, CsvRow, cell_number
 
 __all__ = ["tests_in"]
 
@@ -26,10 +26,11 @@ _LIKELY = (";", "\t", "|")
 _PLAIN = ("__description", "__providerOutput", "__threshold", "__metric", "__prefix", "__suffix")
 
 
-def tests_in(text: str, file: str, origin: Origin) -> list[tuple[int, dict[str, Any]]]:
+def tests_in(
+    header: Sequence[str], rows: Iterable[CsvRow], file: str, origin: Origin
+) -> list[tuple[int, dict[str, Any]]]:
     """The tests, as they would be written in YAML, each with its line; mistakes and doubts are reported with file and
     line."""
-    header, rows = rows_of(text, file, origin)
     header = [column.strip() for column in header]
     if len(header) == 1 and (likely := next((separator for separator in _LIKELY if separator in header[0]), None)):
         origin.warn(f"{file}:1: found one column, {header[0]!r}: set {DELIMITER} if {likely!r} is between the cells")

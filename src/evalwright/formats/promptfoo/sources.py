@@ -86,6 +86,14 @@ class Sources:
         except (OSError, ValueError, NotImplementedError):  # not a possible file name
             return False
 
+    def content(self, path: Path, origin: Origin) -> bytes | None:
+        """The bytes of a file; None, after a report, if it cannot be read."""
+        try:
+            return self.boundary.read(path)
+        except (OSError, OutsideError) as error:
+            origin.report(f"{path.name!r} cannot be read: {error}")
+            return None
+
     def text(self, path: Path, origin: Origin) -> str:
         """The text of a file; empty, after a report, if it cannot be read."""
         try:

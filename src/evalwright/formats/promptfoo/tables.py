@@ -1,4 +1,4 @@
-"""Tables in CSV files."""
+"""Tables in CSV files and Excel workbooks."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from evalwright.errors import counted
+from evalwright.errors import InputError, counted
 from evalwright.files.key_paths import as_written
 from evalwright.formats.promptfoo.origin import Origin
+from evalwright.formats.promptfoo.values import template_text
 from evalwright.session import environment
 
-__all__ = ["DELIMITER", "CsvRow", "cell_number", "rows_of"]
+__all__ = ["DELIMITER", "CsvRow", "cell_number", "rows_of", "rows_of_workbook"]
 
 
 class CsvRow(NamedTuple):
@@ -38,6 +39,24 @@ def rows_of(text: str, file: str, origin: Origin) -> tuple[list[str], Iterator[C
     records = _records(text, file, origin, delimiter)
     header = next(records, CsvRow("", [])).cells
     return header, _fitting(records, header, origin, "a comma" if delimiter == "," else repr(delimiter))
+
+
+def rows_of_workbook(content: bytes, file: str, sheet: str | None, origin: Origin) -> tuple[list[str], list[CsvRow]]:
+    """The same for a sheet, whose cells are texts as JavaScript writes them, without blanks around them."""
+    from evalwright.files.workbooks import workbook_rows
+
+    try:
+        header, *rows = (
+            ["" if value is None else template_text(value).strip() for value in row]
+            for row in workbook_rows(content, file, sheet)
+        )
+    except InputError as error:
+        origin.findings.add(error)
+        return [], []
+    for number, cells in enumerate(rows, 2):
+        if not any(cells):
+            origin.warn(f"{file}:{number}: the row is empty, and so are all variables of its test")
+    return header, [CsvRow(f"{file}:{number}", cells, number) for number, cells in enumerate(rows, 2)]
 
 
 def cell_number(cell: str) -> float | None:
