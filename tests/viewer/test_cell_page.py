@@ -40,8 +40,8 @@ def test_a_cell_shows_everything_that_was_recorded(run, client):
     for place in re.findall(r'href="#([^"]*)"', text):
         assert f'id="{place}"' in text
     assert 'trial 2</span> <a href="#trials">0 of 2 trials passed</a>' in text
-    top = text[: text.index('id="result"')]
-    assert re.findall(r'<a href="#([\w-]+)">', top) == ["trials", "evaluators", "messages", "spans", "trials", "reproduce"]
+    places = re.findall(r'<a href="#([\w-]+)">', text[: text.index('id="result"')])
+    assert places == ["trials", "evaluators", "messages", "spans", "trials", "reproduce"]
     assert '>{"needle": "needle-3"}</pre>' in text  # quotes mean nothing there, and JSON is full of them
     says = seen(text)
     for part in ("needle-3", "Where is order 3?", "python:viewed_agent:judge", "because of the reply", "is polite"):
