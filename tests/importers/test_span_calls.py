@@ -162,3 +162,10 @@ def test_an_application_that_returned_nothing_has_no_answer(tmp_path, returned):
     (tmp_path / "spans.json").write_text(json.dumps(exported(root)))
     _, (case,) = imported(tmp_path, "otlp-json", tmp_path / "spans.json")
     assert case["embedded_trace"]["output"]["final_answer"] is None
+
+
+def test_the_span_of_a_handoff_is_no_call_beside_the_one_that_asked_for_it(tmp_path):
+    """OpenInference gives it the kind of a tool."""
+    handoff = {"openinference.span.kind": "TOOL", "input.value": "Shop", "output.value": "Refunds"}
+    found = trace_of(tmp_path, span(1, "chat", model(1, 1), below=0), span(2, "handoff to Refunds", handoff, below=0))
+    assert [call["name"] for call in found["tool_calls"]] == ["weather"]

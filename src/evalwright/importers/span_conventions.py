@@ -109,6 +109,8 @@ def kind_of(span: WireSpan) -> str:
     """The kind of a span: agent, llm, tool, retriever, embedding, chain or span."""
     for key in _KIND_KEYS:
         kind = _KINDS.get(str(span.attributes.get(key)).lower())
+        if kind == "tool" and str(span.name).startswith("handoff to ") and "tool.name" not in span.attributes:
+            return "span"  # of the Agents SDK, as OpenInference writes it: the model has called a tool for it
         if kind is not None:
             return kind
     return "tool" if "gen_ai.tool.name" in span.attributes else "span"
