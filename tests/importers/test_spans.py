@@ -237,3 +237,31 @@ def judged(tmp_path):
 
 def test_the_suite_runs_and_what_failed_or_was_not_recorded_gets_no_verdict(judged):
     assert [judged.cells[name] for name in ("pass", "fail", "skip", "error")] == [1, 1, 2, 1]
+
+
+SAID_BEFORE = [
+    {"role": "user", "parts": [{"type": "text", "content": "Where is order 7?"}]},
+    {"role": "assistant", "parts": [{"type": "text", "content": "Let me look"},
+                                    {"type": "tool_call", "id": "c1", "name": "track", "arguments": {"order": 7}}]},
+    {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "response": "Bonn"}]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("reply", "status", "answer", "unrecorded", "error"),
+    [
+        ({}, {}, None, "the export lacks the reply of the last call of a model", None),
+        ({"output.value": "In Bonn"}, {}, "In Bonn", None, None),
+        ({}, FAILED, None, None, "quota gone"),
+    ],
+    ids=["not exported", "a value", "failed"],
+)
+def test_what_a_model_said_before_a_reply_that_is_not_among_the_messages_is_no_answer(
+    tmp_path, reply, status, answer, unrecorded, error
+):
+    """OpenLLMetry exports no replies of the Agents SDK's chat completions."""
+    asked = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": json.dumps(SAID_BEFORE)}
+    found = trace(tmp_path, exported(span(1, "flow"), span(2, "chat", {**asked, **reply}, below=1, **status)))
+    assert (found["output"]["final_answer"], found["extra"].get("answer_unrecorded")) == (answer, unrecorded)
+    assert (found["error"] and found["error"]["message"]) == error
+    assert [call["name"] for call in found["tool_calls"]] == ["track"]

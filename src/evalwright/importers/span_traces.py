@@ -19,6 +19,7 @@ from evalwright.importers.span_conventions import (
     tool_of,
     usage_of,
 )
+from evalwright.importers.span_failures import error_of, failure_in
 from evalwright.importers.span_messages import content_of, json_content, plain_messages, text_content
 from evalwright.importers.span_tree import HIDDEN, SpanTree
 from evalwright.importers.span_turns import joined_turns, with_answered_calls, with_thinking
@@ -28,8 +29,6 @@ from evalwright.model.trace import Metrics, Output, Span, SpanEvent, ToolCall, T
 __all__ = ["trace_of_spans"]
 
 _MOST_WARNINGS = 20
-_STACK = "Traceback (most recent call last):"
-"""What LangChain writes behind the message of an exception."""
 _ABOUT = ("session.id", "gen_ai.conversation.id", "user.id", "gen_ai.agent.name")
 _SAID = ("input.", "output.", "llm.input_messages", "llm.output_messages", "gen_ai.input.messages", "gen_ai.prompt",
          "gen_ai.output.messages", "gen_ai.completion", "gen_ai.tool.call.arguments", "gen_ai.tool.call.result",
@@ -84,6 +83,8 @@ class _Recording:
     def __init__(self, tree: SpanTree) -> None:
         self._tree, self._top = tree, tree.top
         self._executed = [(span, _executed_call(span)) for span in tree.of_kind("tool")]
+        self._is_silent = False
+        """Whether the last call of a model was exported without its reply."""
 
     def times(self) -> tuple[int | None, int | None]:
         """Start and end in nanoseconds: the root's, else the first and last of all spans."""
@@ -103,7 +104,7 @@ class _Recording:
             more = f"; and {len(faults) - 5} more" if len(faults) > 5 else ""
             return TraceError("broken_trace", "; ".join(faults[:5]) + more)
         if self._top.status == "error":
-            return _error_of(self._top)
+            return error_of(self._top)
         # some frameworks end the span around an agent that failed as if it had not
         agents = [span for span in self._tree.speakers() if self._tree.kinds[span.span_id] == "agent"]
         failed = [span for span in [*agents, *self._tree.models[-1:]] if span.status == "error"]
@@ -113,7 +114,7 @@ class _Recording:
             # what a model said before the last agent failed, for instance beside a call, is no answer
             last = max(span.finished_at or 0 for span in [*agents, *self._tree.models]) if failed else 0
             failed = [span for span in failed if span in agents and (span.finished_at or 0) >= last]
-        return next(map(_error_of, failed), None)
+        return next(map(error_of, failed), None)
 
     def conversation(self) -> RecordedConversation:
         """The conversation of the model call that ended last, or of the agent if there are no model calls; else the one
@@ -123,7 +124,12 @@ class _Recording:
             if messages:
                 replies = map(joined_turns, map(self._tree.output_messages, self._tree.models))
                 messages = with_answered_calls(with_thinking(messages, chain.from_iterable(replies)))
-                return read_conversation(messages, f"span {span.span_id}, messages", self._warn)
+                talk = read_conversation(messages, f"span {span.span_id}, messages", self._warn)
+                if span in self._tree.models and talk.messages and talk.messages[-1].role != "assistant":
+                    # what was said before a reply that is not among the messages is no answer
+                    talk.final_answer = text_content(shown_output(span), "assistant")
+                    self._is_silent = talk.final_answer is None and span.status != "error"
+                return talk
         for span in self._tree.speakers():
             if messages := _messages_in_state(span):
                 return read_conversation(messages, f"span {span.span_id}, messages", self._warn)
@@ -162,9 +168,10 @@ class _Recording:
             text, shown = self._answer(span)
             if text:
                 return Output(text, talk.thinking, shown if isinstance(shown, dict) else None)
-        return Output(
-            talk.final_answer or self._only_text(self._tree.output_messages, shown_output, "assistant"), talk.thinking
-        )
+        text = talk.final_answer
+        if text is None and not self._is_silent:
+            text = self._only_text(self._tree.output_messages, shown_output, "assistant")
+        return Output(text, talk.thinking)
 
     def _answer(self, span: WireSpan) -> tuple[str | None, Any]:
         """The answer that a span has, and the value with it."""
@@ -177,6 +184,8 @@ class _Recording:
             return None
         if self._tree.hides_texts:
             return f"texts were hidden before the export ({HIDDEN})"
+        if self._is_silent:
+            return "the export lacks the reply of the last call of a model"
         return None if question["user_message"] else "the export contains neither input nor answer"
 
     def _only_text(self, messages: Any, shown: Any, role: str) -> str | None:
@@ -211,7 +220,7 @@ class _Recording:
             if result is not None:
                 result = result if isinstance(result, dict) else text_content(result, "tool") or ""
             else:
-                result = message.content if message is not None else _failure(span)
+                result = message.content if message is not None else failure_in(span)
             if result is not None:
                 results.append(ToolResult(call.name, result, call.id))
         return sorted([*results, *messages], key=lambda result: places.get(result.tool_call_id or "", len(places)))
@@ -266,7 +275,7 @@ class _Recording:
             _at(wire_span.started_at),
             _at(wire_span.finished_at),
             wire_span.status,
-            _failure(wire_span),
+            failure_in(wire_span),
             messages_in or shown_input(wire_span),
             messages_out or shown_output(wire_span),
             {key: value for key, value in wire_span.attributes.items() if not key.startswith(_SAID)},
@@ -285,17 +294,6 @@ def _messages_in_state(span: WireSpan) -> list[Any]:
     return [*request, *state] if state and not has_request else state
 
 
-def _error_of(span: WireSpan) -> TraceError:
-    raised = next((event.attributes for event in span.events if event.name == "exception"), {})
-    kind = span.attributes.get("error.type", raised.get("exception.type"))
-    message = str(span.message or raised.get("exception.message") or "the application failed")
-    text, begins, trace = message.partition(_STACK)
-    stack = raised.get("exception.stacktrace") or begins + trace
-    text = text.strip() or message
-    text = f"{kind}: {text}" if isinstance(kind, str) and kind.rpartition(".")[2] not in text else text
-    return TraceError("exception", text, stack if isinstance(stack, str) and stack else None)
-
-
 def _executed_call(span: WireSpan) -> ToolCall:
     name, call_id, arguments, _ = tool_of(span)
     fields = arguments if isinstance(arguments, dict) else {} if arguments is None else {"_raw": arguments}
@@ -306,14 +304,6 @@ def _is_of(result: ToolResult, call: ToolCall) -> bool:
     """Whether a message in the conversation is the result of a call."""
     unnamed = call.id is None or result.tool_call_id is None
     return result.name == call.name if unnamed else result.tool_call_id == call.id
-
-
-def _failure(span: WireSpan) -> str | None:
-    """Why a span failed; None if it did not."""
-    raised = next(
-        (event.attributes.get("exception.message") for event in span.events if event.name == "exception"), None
-    )
-    return (span.message or str(raised or "error")) if span.status == "error" else None
 
 
 def _take_executed(call: ToolCall, executed: list[ToolCall]) -> bool:
