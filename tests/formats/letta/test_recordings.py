@@ -98,6 +98,11 @@ def nothing(trajectory, config):
 @extractor
 def state(trajectory, config, agent_state):
     return repr(agent_state)
+
+
+@extractor
+def memory(trajectory, config, agent_state):
+    return agent_state.memory.blocks[0].value + agent_state.blocks[0].label
 """
 
 
@@ -126,6 +131,12 @@ def test_an_extractor_that_returns_none_has_found_nothing_and_spoils_no_other_gr
 def test_extractors_get_no_state_if_none_was_recorded(project):
     _, line = recorded(project, extracted("state"))
     assert line["submissions"]["plain"] == "None"
+
+
+def test_extractors_find_memory_blocks_in_both_places_of_an_agent(project):
+    state = {"blocks": [{"label": "human", "value": "Ada"}]}
+    _, line = recorded(project, extracted("memory"), agent_state=state)
+    assert line["submissions"]["plain"] == "Adahuman"
 
 
 def test_the_recorded_model_is_that_of_the_result(project):

@@ -95,11 +95,22 @@ class Block(Open):
     value: str = ""
 
 
+class Memory(Open):
+    """An agent's memory."""
+
+    blocks: list[Block] = Field(default_factory=list)
+
+
 class AgentState(Open):
     """An agent after its last turn."""
 
     id: str | None = None
     blocks: list[Block] = Field(default_factory=list)
+
+    @property
+    def memory(self) -> Memory:
+        """The blocks once more: agents of `letta_client` have them in both places."""
+        return Memory(blocks=self.blocks)
 
 
 def sample_of(case: Case) -> Sample:
