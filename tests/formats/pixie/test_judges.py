@@ -103,9 +103,11 @@ def test_moderation_goes_by_flag_or_threshold(threshold, score):
     assert judged(Moderation(threshold=threshold, client=Client())).score == score
 
 
-def test_similarity_begins_at_a_cosine_of_seven_tenths():
-    vectors = {"the answer": [1.0, 0.0], "the truth": [0.8, 0.6]}
-    assert judged(EmbeddingSimilarity(client=Client(vectors=vectors))).score == pytest.approx(1 / 3)
+@pytest.mark.parametrize(("output", "text"), [("the answer", "the answer"), (None, "None")])
+def test_similarity_begins_at_a_cosine_of_seven_tenths(output, text):
+    client = Client(vectors={text: [1.0, 0.0], "the truth": [0.8, 0.6]})
+    answered = Evaluable(eval_input="q", eval_output=[{"name": "r", "value": output}], expectation="the truth")
+    assert asyncio.run(EmbeddingSimilarity(client=client)(answered)).score == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize("bits", [(1, 0), (True, False)])

@@ -33,7 +33,8 @@ class EmbeddingSimilarity:
     async def eval_async(self, output: Any, expected: Any = None, **_: Any) -> Score:
         if expected is None:
             raise ValueError("EmbeddingSimilarity requires an expected value")
-        texts = [self._prefix + prompt_text(output), self._prefix + prompt_text(expected)]
+        compared = "None" if output is None else prompt_text(output)  # as the original; no model embeds an empty text
+        texts = [self._prefix + compared, self._prefix + prompt_text(expected)]
         different = list(dict.fromkeys(texts))
         vectors = dict(zip(different, await embed(different, self._model, self._client), strict=True))
         return Score(_scaled_similarity(vectors[texts[0]], vectors[texts[1]]))
