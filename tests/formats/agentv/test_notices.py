@@ -91,12 +91,13 @@ def test_mistakes_in_rubrics_are_placed_at_the_keys_of_the_file(folder: Path) ->
     assert " assertions[0].temperature: " in said
 
 
-def test_a_case_that_depends_on_others_is_said_to_run_like_any_other(folder: Path) -> None:
-    first = {**one(assertions=[HI]), "id": "a", "depends_on": "b"}
+@pytest.mark.parametrize(("wrong", "found"), [("b", "'b'"), ([3], "a list")])
+def test_a_case_that_depends_on_others_is_said_to_run_like_any_other(folder: Path, wrong: object, found: str) -> None:
+    first = {**one(assertions=[HI]), "id": "a", "depends_on": wrong}
     case = {**one(assertions=[HI]), "id": "b", "depends_on": ["a"], "on_dependency_failure": "fail"}
     suite = load(folder, tests=[first, case])
     assert [(problem.key, problem.message) for problem in unread_keys(suite)] == [
-        ("tests[0].depends_on", "tests[0] (a): no effect: expected a list of ids, found 'b'"),
+        ("tests[0].depends_on", f"tests[0] (a): no effect: expected a list of ids, found {found}"),
         ("tests[1].depends_on", "tests[1] (b): no effect: the case does not wait for 'a', nor is it skipped"),
         ("tests[1].on_dependency_failure", "tests[1] (b): no effect: the case runs whatever became of others"),
     ]

@@ -19,7 +19,8 @@ DEPENDENCY_KEYS = {"depends_on", "on_dependency_failure"}
 def note_dependencies(raw: Mapping[Any, Any], report: Notes) -> None:
     """Say of a case that depends on others that it runs like any other."""
     listed = raw.get("depends_on")
-    if listed is not None and not isinstance(listed, list):
+    ids = isinstance(listed, list) and all(isinstance(name, str) for name in listed)
+    if listed is not None and not ids:
         report.unread.append(("depends_on", f"no effect: expected a list of ids, found {as_written(listed)}"))
     if named := ", ".join(map(repr, texts_in(listed))):
         report.unread.append(("depends_on", f"no effect: the case does not wait for {named}, nor is it skipped"))
