@@ -2,7 +2,9 @@
 
 import pytest
 
-from formats.promptfoo.runs import ECHO, run
+from evalwright.errors import InputError
+from evalwright.formats.loading import load_suite
+from formats.promptfoo.runs import ECHO, write
 
 CHAT, EMBEDDER = "openai:gpt-4o", "openai:embedding:e"
 
@@ -17,13 +19,31 @@ CHAT, EMBEDDER = "openai:gpt-4o", "openai:embedding:e"
     ],
 )
 @pytest.mark.parametrize("in_options", [True, False])
-def test_a_provider_that_cannot_do_it_is_replaced_by_no_other(
-    tmp_path, monkeypatch, kind, provider, reason, in_options
-):
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another-1")
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+def test_a_provider_that_cannot_do_it_is_a_mistake(tmp_path, kind, provider, reason, in_options):
+    """promptfoo asks another model instead."""
     assertion = {"type": kind, "value": "a", **({} if in_options else {"provider": provider})}
-    test = {"vars": {"q": "a"}, "assert": [assertion], "options": {"provider": provider} if in_options else {}}
-    result = run(tmp_path, {**ECHO, "tests": [test]})
-    assert result.statuses == ["error"]
-    assert reason in result.rows[0].reason
+    inner = [{"type": "assert-set", "assert": [assertion]}] if in_options else [assertion]
+    test = {"vars": {"q": "a"}, "assert": inner, "options": {"provider": provider} if in_options else {}}
+    with pytest.raises(InputError) as refused:
+        load_suite(write(tmp_path, {**ECHO, "tests": [test, {**test, "options": {}, "assert": []}]}))
+    (problem,) = refused.value.listed
+    assert reason in problem.message
+    assert problem.key == ("tests[0].options.provider" if in_options else "tests[0].assert[0].provider")
+
+
+def test_a_grader_of_all_tests_is_reported_once(tmp_path):
+    """It must do what the assertions want that have no grader of their own."""
+    tests = [
+        {"vars": {"q": q}, "assert": [{"type": "similar", "value": q}, {"type": "llm-rubric", "value": q}]}
+        for q in "ab"
+    ]
+    default = {"options": {"provider": CHAT}, "assert": [{"type": "answer-relevance", "provider": CHAT}]}
+    with pytest.raises(InputError) as refused:
+        load_suite(write(tmp_path, {**ECHO, "defaultTest": default, "tests": tests}))
+    assert [problem.key for problem in refused.value.listed] == [
+        "defaultTest.options.provider",
+        "defaultTest.assert[0].provider",
+    ]
+    own = [{"type": "similar", "value": "a", "provider": EMBEDDER}, {"type": "llm-rubric", "value": "a"}]
+    tests = [{"vars": {"q": "a"}, "assert": own}]
+    load_suite(write(tmp_path, {**ECHO, "defaultTest": {"options": {"provider": CHAT}}, "tests": tests}))

@@ -8,12 +8,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalwright.errors import did_you_mean
-from evalwright.files.key_paths import as_written
+from evalwright.files.key_paths import Place, as_written
 from evalwright.formats.promptfoo.checks.texts import listed_texts
 from evalwright.formats.promptfoo.doubts import doubt_assertion, doubt_rubric, doubt_threshold
-from evalwright.formats.promptfoo.kinds import CHECKS, COMPARISONS, SET, UNSUPPORTED, base_of, calls_judge
+from evalwright.formats.promptfoo.kinds import (
+    CHECKS,
+    COMPARISONS,
+    SET,
+    UNSUPPORTED,
+    asked_of_judge,
+    base_of,
+    calls_judge,
+)
 from evalwright.formats.promptfoo.origin import Origin
-from evalwright.formats.promptfoo.providers import Provider, Providers
+from evalwright.formats.promptfoo.providers import Provider, Providers, unfit_grader
 from evalwright.formats.promptfoo.shapes import ASSERTION, warn_of_others, what_fits
 from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, in_file, split_function
 from evalwright.formats.promptfoo.tables import cell_number
@@ -87,6 +95,7 @@ class Assertions:
         self._read: dict[int, tuple[Any, dict[str, Any] | None]] = {}
         self._specs: dict[tuple[int, int], EvaluatorSpec] = {}
         self._doubted: set[tuple[str, str]] = set()
+        self._unfit: set[tuple[Place, str]] = set()
 
     def need_judge(self, lists: Sequence[AuthoredAssertion]) -> bool:
         """Whether any of them needs a judge."""
@@ -157,6 +166,7 @@ class Assertions:
             return None
         if "provider" in assertion:
             kept["provider"] = self.grader(assertion["provider"], origin.at("provider"))
+            self._check_grader(kept["provider"], kind, origin.at("provider"))
         for key in ("transform", "contextTransform"):
             self._sources.code(assertion.get(key), origin.at(key))
         doubt_assertion(assertion, origin)
@@ -191,6 +201,24 @@ class Assertions:
         if isinstance(raw, dict) and "id" not in raw and {"text", "embedding", "classification"} & raw.keys():
             return {key: self._grader(_without_settings(provider), origin.at(key)) for key, provider in raw.items()}
         return self._grader(raw, origin)
+
+    def check_grader(self, grader: Any, lists: Sequence[AuthoredAssertion], origin: Origin) -> None:
+        """Report the grader of a test, unless it can produce what those assertions want that have none of their
+        own."""
+        waiting = [assertion for authored in lists for assertion in self._listed_assertions(authored)]
+        while waiting:
+            assertion = waiting.pop()
+            if assertion["type"] == SET:
+                waiting += assertion["assert"]
+            elif not assertion.get("provider"):
+                self._check_grader(grader, assertion["type"], origin)
+
+    def _check_grader(self, grader: Any, kind: str, origin: Origin) -> None:
+        for wanted in asked_of_judge(kind) if isinstance(grader, dict) and None not in grader.values() else ():
+            reason = unfit_grader(grader, wanted)
+            if reason and (origin.place, reason) not in self._unfit:
+                self._unfit.add((origin.place, reason))
+                origin.report(f"{kind}: {reason}")
 
     def _grader(self, raw: Any, origin: Origin) -> Provider | None:
         known = self._known.get(raw) if isinstance(raw, str) else None

@@ -65,6 +65,7 @@ class TestExpansion:
         elif (grader := options.get("provider")) is not None:
             place = self._place(raw.get("options"), "provider", origin).at("options", "provider")
             options["provider"] = self._once("grader", grader, self._assertions.grader, place)
+            self._assertions.check_grader(options["provider"], lists, place)
         elif graders := self._assertions.providers.default_graders(origin):
             options["provider"] = graders
         specs = self._assertions.specs(lists, options, origin)

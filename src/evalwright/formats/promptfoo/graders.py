@@ -16,7 +16,7 @@ from evalwright.evaluators.judges.calls import unheard
 from evalwright.formats.promptfoo.calls import ProviderCall, caller_of
 from evalwright.formats.promptfoo.default_graders import DEFAULT_EMBEDDER, default_model
 from evalwright.formats.promptfoo.models import embedding_request, request_of
-from evalwright.formats.promptfoo.providers import REPLY_RETRIES, Provider, called_of, provider_kind
+from evalwright.formats.promptfoo.providers import REPLY_RETRIES, Provider, called_of, provider_kind, unfit_grader
 from evalwright.formats.promptfoo.values import compact_json, shown_text
 from evalwright.llm.kept_calls import kept_call
 from evalwright.model.chat import ChatRequest, Embedding, EmbeddingRequest
@@ -125,17 +125,9 @@ def grader_of(
 
 
 def _fitting(provider: Mapping[str, Any], kind: str) -> Provider:
-    chosen: Provider | None = provider if "id" in provider else provider.get(kind)  # type: ignore[assignment]
-    if chosen is None:
-        named = " and ".join(provider)
-        raise EvaluatorError(f"provider: expected the key {kind!r} for this assertion, found {named}", "bad_value")
-    embeds = provider_kind(called_of(chosen)) == "embedding"
-    if kind == "embedding" and not embeds:
-        expected = f"one such as {DEFAULT_EMBEDDER}"
-        raise EvaluatorError(f"the provider {chosen['label']} makes no embeddings: expected {expected}", "bad_value")
-    if kind == "text" and embeds:
-        raise EvaluatorError(f"the provider {chosen['label']} only makes embeddings: it cannot judge", "bad_value")
-    return chosen
+    if reason := unfit_grader(provider, kind):
+        raise EvaluatorError(reason, "bad_value")
+    return dict(provider if "id" in provider else provider[kind])
 
 
 def grader_requests(

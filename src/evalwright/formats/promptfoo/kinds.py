@@ -11,6 +11,7 @@ __all__ = [
     "COMPARISONS",
     "SET",
     "UNSUPPORTED",
+    "asked_of_judge",
     "base_of",
     "calls_judge",
     "in_module",
@@ -102,6 +103,16 @@ def calls_judge(assertion: Mapping[str, Any]) -> bool:
     if kind == SET:
         return any(map(calls_judge, assertion["assert"]))
     return kind == "select-best" or base_of(kind)[1] in CALL_MODELS
+
+
+def asked_of_judge(kind: str) -> tuple[str, ...]:
+    """What an assertion of a type wants from its judge: `text`, an `embedding`, both, or nothing."""
+    base = base_of(kind)[1]
+    if base == "answer-relevance":
+        return ("text", "embedding")
+    if base.startswith("similar"):
+        return ("embedding",)
+    return ("text",) if base == "select-best" or base in CALL_MODELS else ()
 
 
 _READS_TOOLS = frozenset(("is-valid-openai-tools-call", "is-valid-function-call", "is-valid-openai-function-call"))

@@ -30,6 +30,7 @@ __all__ = [
     "called_of",
     "check_files_of_request",
     "provider_kind",
+    "unfit_grader",
     "with_our_names",
     "without_values",
 ]
@@ -293,6 +294,20 @@ def provider_kind(named: str) -> str:
         return ""
     if colon and prefix in COMPANIES:
         return "embedding" if ":embedding" in named else "chat"
+    return ""
+
+
+def unfit_grader(grader: Mapping[str, Any], kind: str) -> str:
+    """Why a grader, or each of several by what they produce, cannot produce `text` or an `embedding`; empty if it
+    can."""
+    chosen = grader if "id" in grader else grader.get(kind)
+    if chosen is None:
+        return f"provider: expected the key {kind!r} for this assertion, found {' and '.join(grader)}"
+    embeds = provider_kind(called_of(chosen)) == "embedding"
+    if kind == "embedding" and not embeds:
+        return f"the provider {chosen['label']} makes no embeddings: expected one such as {DEFAULT_EMBEDDER}"
+    if kind == "text" and embeds:
+        return f"the provider {chosen['label']} only makes embeddings: it cannot judge"
     return ""
 
 
