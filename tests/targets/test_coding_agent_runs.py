@@ -4,6 +4,7 @@ import json
 
 from targets.agents import (
     CLAUDE,
+    CODEX,
     RESULT,
     lines,
     printing,
@@ -63,3 +64,25 @@ def test_a_failure_to_sign_in_ends_the_run_once(tmp_path):
     )
     assert [note for note in outcome.notes if "not signed in" in note and "/login" in note] == outcome.notes[:1]
     assert outcome.summary.warnings.count(outcome.notes[0]) == 1
+
+
+def test_the_end_of_a_run_tells_what_limits_and_agents_said_about_their_work(tmp_path):
+    from evalwright.formats.loading import load_suite
+    from evalwright.run.options import RunOptions
+    from evalwright.run.start import run_suite
+
+    stopped = lines(*CLAUDE, {**RESULT, "subtype": "error_max_turns", "is_error": True, "result": None})
+    text = suite_in(tmp_path, printing(stopped, tmp_path)).read_text()
+    said = {"id": "i0", "type": "error", "message": "No metadata of the model."}
+    (codex := tmp_path / "codex").mkdir()
+    warned = printing(lines(*CODEX[:2], {"type": "item.completed", "item": said}, *CODEX[2:]), codex)
+    other = f"agent: codex, command: {json.dumps(warned)}, timeout: 900"
+    text = "".join(line for line in text.splitlines(True) if "name: b" not in line)
+    text = text.replace("evaluators:", f"  - {{name: b, adapter: coding_agent, {other}}}\nevaluators:")
+    (tmp_path / "eval.yaml").write_text(text)
+    outcome = run_suite(load_suite(tmp_path / "eval.yaml"), RunOptions(out=tmp_path / "runs"))
+    assert outcome.exit_code == 0
+    assert [warning for warning in outcome.summary.warnings if " in 2 of 2 replies" in warning] == [
+        "a: the limit max_turns ended the work in 2 of 2 replies",
+        "b: the agent's output has warnings in 2 of 2 replies: No metadata of the model.",
+    ]

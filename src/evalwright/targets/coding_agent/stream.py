@@ -8,6 +8,7 @@ kind, such as a warning, is merely left out; without a record that is too large 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +21,7 @@ from evalwright.files.masker import Masker
 from evalwright.files.plain import clean_text
 from evalwright.importers.imported_records import Imported, ImportFindings
 from evalwright.importers.record_values import RECORDING_DEPTH, too_deep
-from evalwright.model.trace import Answer, Output, TraceError, TraceMessage
+from evalwright.model.trace import Answer, Doubt, Output, Trace, TraceError, TraceMessage
 from evalwright.registry import load
 from evalwright.targets.coding_agent.joined_sessions import joined_trace
 from evalwright.targets.coding_agent.programs import Program
@@ -173,7 +174,8 @@ class AgentStream:
         if self._odd:
             shown = "; ".join(json.dumps(line) for line in self._odd_lines)
             self._warn(f"{counted(self._odd, 'line')} of its output left out: no JSON object: {shown}")
-        for note in findings.notes.lines():
+        notes = [self._about_record(note) for note in findings.notes.lines()]
+        for note in notes:
             self._warn(note)
         try:
             trace, warnings = joined_trace(imports)
@@ -186,7 +188,20 @@ class AgentStream:
             messages = [TraceMessage("user", prompt), *messages]
         answer = Answer(trace.output, messages, trace.tool_calls, trace.tool_results, trace.metrics, trace.error)
         answer.spans, answer.extra = trace.spans, trace.extra
+        answer.doubts = tuple(self._doubts(trace, notes))
         return self._with_warnings(answer)
+
+    def _about_record(self, note: str) -> str:
+        """A note of the reader without the name of our file, which is gone."""
+        name = self._records.name
+        return note.removeprefix(f"{name}: ").replace(f"{name}:", "record ", 1)
+
+    def _doubts(self, trace: Trace, notes: Sequence[str]) -> Iterator[Doubt]:
+        """What evaluators cannot see: a limit that ended the work, and what the agent itself or its reader warns of."""
+        if "stopped" in trace.extra:
+            yield Doubt(f"the limit {trace.extra['stopped']} ended the work")
+        if notes:
+            yield Doubt("the agent's output has warnings", self._masker.mask_text(notes[0]))
 
     def _with_warnings(self, answer: Answer) -> Answer:
         if self._warnings:
