@@ -83,6 +83,7 @@ class _Form(HTMLParser):
         "variant=agent&trial=0&case=case-1&case=case-2",
         "score_min=0.5&evaluator=says&verdict=pass&flaky=1",
         "sort=-cost&group=tag&column=tokens&column=meta.suburb",
+        "evaluator=says&label=disagrees",
     ],
 )
 def test_the_form_has_every_filter_so_that_none_is_lost_when_another_changes(run, client, query):

@@ -20,7 +20,7 @@ from evalwright.run.calibration import calibrate_run
 from evalwright.run.options import RunOptions
 from evalwright.run.start import run_suite
 from run.suites import suite
-from viewer.reading import page, seen
+from viewer.reading import cases, page, seen
 from viewer.runs import made_run, site, site_of
 
 TOKEN = "t" * 32
@@ -264,6 +264,21 @@ def test_labels_are_on_the_page_of_their_cell_and_in_bundles_only_if_asked_for(l
         assert write_pages([run], tmp_path / name, "all", None, 100, with_labels=wanted) == 0
         pages = [path.read_text() for path in (tmp_path / name).rglob("*.html")]
         assert any("polite&lt;/i&gt;" in one for one in pages) is wanted
+
+
+def test_cells_are_found_by_their_labels_and_by_where_these_differ_from_the_evaluator(labelled):
+    run, client = labelled
+    listed = f"/runs/{run.name}"
+    assert 'name="label"' not in page(client, listed)
+    text = page(client, f"{listed}/label?evaluator=says&order=suite")
+    for verdict in ("pass", "fail", "pass", "unsure"):  # of case-0 to case-3, of which case-2 alone failed
+        text = answered(client, run, text, verdict)
+    assert cases(page(client, f"{listed}?label=pass")) == ["case-0", "case-2"]
+    assert cases(page(client, f"{listed}?label=unsure&label=")) == ["case-3"]
+    assert cases(page(client, f"{listed}?label=disagrees")) == ["case-1", "case-2"]
+    assert cases(page(client, f"{listed}?label=disagrees&evaluator=says&tag=t0")) == ["case-2"]
+    assert cases(page(client, f"{listed}?label=disagrees&evaluator=polite")) == []
+    assert 'name="label"' in page(client, listed)
 
 
 def test_scores_are_on_the_scale_and_count_as_calibrate_counts_them(tmp_path):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from evalwright.viewer.filters import Filter
+from evalwright.viewer.labelled import labelled_condition
 
 __all__ = ["condition_of", "literal_pattern", "marks", "sorting_of", "wanted_outcomes"]
 
@@ -62,6 +63,9 @@ def condition_of(chosen: Filter, *, one_by_one: bool = False) -> tuple[str, list
         add(f"position IN (SELECT position FROM metadata WHERE name = ? AND value IN ({marks(among)}))", name, *among)
     if chosen.flaky:
         add("flaky")
+    if chosen.label:
+        sql, given = labelled_condition(chosen.label, chosen.evaluator)
+        add(sql, *given)
     _add_ranges(chosen, add, one_by_one=one_by_one)
     for word in chosen.words:
         in_text = "number IN (SELECT number FROM temp.in_text WHERE word = ?)"

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlencode
 
+from evalwright.viewer.labelled import LABEL_CHOICES
 from evalwright.viewer.query import BadQuery, single_value, unknown_key, unknown_value, whole_number
 from evalwright.viewer.schema import STATUSES
 
@@ -40,6 +41,7 @@ _WORDS = {
     "in": ("messages",),
     "verdict": ("pass", "fail"),
     "flaky": ("1",),
+    "label": LABEL_CHOICES,
     "group": GROUPS,
     "status": STATUSES,
 }
@@ -66,6 +68,8 @@ class Filter:
     ranges: dict[str, float] = field(default_factory=dict)
     """`latency_min` and so on: milliseconds, US dollars, tokens, score."""
     flaky: bool = False
+    label: str = ""
+    """One of `LABEL_CHOICES`; with `evaluator`, of the labels about that one."""
     sort: str = "suite"
     descending: bool = False
     group: str = "none"
@@ -101,7 +105,7 @@ class Filter:
         pairs += [("evaluator", self.evaluator), ("verdict", self.verdict)]
         pairs += [(f"{METADATA}{name}", value) for name, value in self.metadata]
         pairs += [(name, repr(value).removesuffix(".0")) for name, value in self.ranges.items()]
-        pairs += [("flaky", "1" if self.flaky else "")]
+        pairs += [("flaky", "1" if self.flaky else ""), ("label", self.label)]
         if place:
             sort = "" if self.sort == "suite" and not self.descending else f"{'-' * self.descending}{self.sort}"
             pairs += [("sort", sort), ("group", "" if self.group == "none" else self.group)]
@@ -154,6 +158,7 @@ class Filter:
             metadata=tuple(dict.fromkeys(metadata)),
             ranges={name: _number(name, value) for name, value in single.items() if _range(name)},
             flaky="flaky" in single,
+            label=single.get("label", ""),
             sort=sort.removeprefix("-"),
             descending=sort.startswith("-"),
             group=single.get("group", "none"),
@@ -162,7 +167,7 @@ class Filter:
         )
 
 
-_KEYS = ("q", "in", "evaluator", "verdict", "flaky", "sort", "group", "column", "after", *_MANY)
+_KEYS = ("q", "in", "evaluator", "verdict", "flaky", "label", "sort", "group", "column", "after", *_MANY)
 
 
 def _check_known(name: str, also: Sequence[str]) -> None:

@@ -94,6 +94,12 @@ class StoredLabel(NamedTuple):
     variant have it."""
     stratum_size: str = ""
 
+    def verdict_at(self, threshold: float | None) -> str:
+        """The verdict; of a score alone the one that `calibrate` takes it for, nothing without a threshold."""
+        if self.verdict or not self.score or threshold is None:
+            return self.verdict
+        return "pass" if float(self.score) >= threshold else "fail"
+
     @property
     def counts(self) -> bool:
         return bool(self.verdict or self.score)
@@ -121,6 +127,14 @@ class LabelFile:
                 if label.counts:
                     labels[key] = label
         return labels
+
+    def stamp(self) -> tuple[int, int] | None:
+        """What changes with the file; None if there is none."""
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size
 
     def evaluators(self) -> set[str]:
         """The evaluators about which there are labels."""

@@ -107,6 +107,7 @@ class OpenRun:
         self.read: int = 0
         self.problem: str | None = None
         self._table: CellTable | None = None
+        self._labels_read: tuple[int, int] | None = None
         self._ready = threading.Event()
         self._searching, self._reading = threading.Lock(), threading.Lock()
         self._to_label: dict[LabelOrder, list[CellRow]] = {}
@@ -135,6 +136,8 @@ class OpenRun:
     def table(self) -> CellTable | None:
         """None while the table is being made."""
         self._ready.wait(_PATIENCE if self.source.size() > _IN_MEMORY else None)
+        if self._table is not None:
+            self._note_labels(self._table)
         return self._table
 
     def whole_table(self) -> CellTable:
@@ -142,7 +145,20 @@ class OpenRun:
         self._ready.wait()
         if self._table is None:
             raise InputError(f"{self.path}: {self.problem or 'the cells cannot be read'}")
+        self._note_labels(self._table)
         return self._table
+
+    def _note_labels(self, table: CellTable) -> None:
+        """Labels are given while a run is looked at: they are read again when their file has changed."""
+        stamp = self.labels.stamp()
+        if stamp == self._labels_read:
+            return
+        table.labelled.replace(
+            (*answer, label.evaluator, label.verdict_at(self.plan.lowest_passing(label.evaluator)))
+            for answer, labels in self.labels.by_answer().items()
+            for label in labels
+        )
+        self._labels_read = stamp
 
     @property
     def unread(self) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from evalwright.viewer.conditions import condition_of, sorting_of, wanted_outcomes
 from evalwright.viewer.filters import Filter
+from evalwright.viewer.labelled import LabelledCells
 from evalwright.viewer.schema import TRIAL_BITS, VARIANT_BITS
 from evalwright.viewer.texts import searchable
 from evalwright.viewer.words import WordSearch
@@ -89,6 +90,7 @@ class CellTable:
     def __init__(self, file: sqlite3.Connection) -> None:
         self._file, self._lock = file, threading.RLock()
         self.words: WordSearch = WordSearch(file, self._lock)
+        self.labelled: LabelledCells = LabelledCells(file, self._lock)
         self._values: dict[str, list[str]] = {}
         self._outcomes: dict[tuple[str, str], int] = {}
         self.total: int = self.fetch_value("SELECT count(*) FROM cells")

@@ -173,7 +173,7 @@ def _agreement_with_labels(run: OpenRun, state: _State) -> tuple[int, list[str]]
     """
     table, evaluator = run.table, state.order.evaluator
     threshold = _threshold_of(run, evaluator)
-    labelled = [(row, _label_text(state.labels[_id(row)], threshold)) for row in state.rows if _id(row) in state.labels]
+    labelled = [(row, state.labels[_id(row)].verdict_at(threshold)) for row in state.rows if _id(row) in state.labels]
     if table is None or len(labelled) < _ENOUGH or state.order.by_results or state.order.balanced:
         return 0, []
     # imported only when there is something to count: it is slow
@@ -189,13 +189,6 @@ def _agreement_with_labels(run: OpenRun, state: _State) -> tuple[int, list[str]]
         ends = f" [{numbers.interval(share.ci95)}]" if share.ci95 else ""
         rows_found.append(f"{name} {numbers.share(share)}{ends}: of {counted(share.n, 'answer')} that you {word}")
     return len(first), rows_found
-
-
-def _label_text(label: StoredLabel, threshold: float | None) -> str:
-    """The verdict of a label; of a score alone the one that `calibrate` takes it for, nothing without a threshold."""
-    if label.verdict or not label.score or threshold is None:
-        return label.verdict
-    return "pass" if float(label.score) >= threshold else "fail"
 
 
 def _oldest(labelled: list[tuple[CellRow, str]], state: _State) -> list[tuple[CellRow, str]]:

@@ -20,6 +20,7 @@ from evalwright.reports.columns import (
 from evalwright.reports.failures import failures_title
 from evalwright.viewer.filters import GROUPS, SORTS, Filter
 from evalwright.viewer.groups import cell_groups
+from evalwright.viewer.labelled import LABEL_CHOICES
 from evalwright.viewer.links import Links
 from evalwright.viewer.live import Progress
 from evalwright.viewer.pages import Page
@@ -147,6 +148,7 @@ def _cells(run: OpenRun, table: CellTable, chosen: Filter) -> dict[str, Any]:
         "status": SCORED_STATUSES if run.scored else STATUSES,
         "sort": SORTS,
         "group": GROUPS,
+        "label": LABEL_CHOICES if table.labelled.any or chosen.label else (),
         **{name: table.values(name) for name in ("evaluator", "tag", "variant", "error", "metadata")},
     }
     check_values([run], chosen)
