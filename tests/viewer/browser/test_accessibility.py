@@ -115,6 +115,13 @@ def test_the_accessibility_tree_of_a_page_is_the_kept_one(visit, runs, name):
     assert found == kept.read_text()
 
 
+def test_marks_are_readable_in_forced_colours(visit, runs):
+    path = f"/runs/{runs[0].name}/cells/{cell_key('case-2', 'agent', 0)}"
+    page = visit(path, color_scheme="dark", forced_colors="active")
+    page.locator("pre").first.evaluate("text => { text.innerHTML = '<mark class=bad>forbidden</mark>'; }")
+    assert violations(page, ["color-contrast"]) == []
+
+
 def test_a_page_is_printed_whole_and_light(visit, runs):
     page = visit(f"/runs/{runs[0].name}", color_scheme="dark", viewport={"width": 700, "height": 900})
     page.emulate_media(media="print")
