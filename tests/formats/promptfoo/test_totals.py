@@ -56,6 +56,17 @@ def test_named_scores_and_metrics_derived_of_their_sums(tmp_path):
     assert any("tone" in line and "0.583 (n=6)" in line for line in run_lines(result.outcome.plan, summary, Paint()))
 
 
+def test_a_named_score_counts_as_an_assertion_only_where_none_has_its_name(tmp_path):
+    """Numbers, counts and weights are those of promptfoo for this configuration."""
+    code = "{'pass': True, 'score': 1, 'reason': '', 'namedScores': {'tone': 0.5, 'own': 0.25}}"
+    asserts = [{"type": "contains", "value": "a", "metric": "tone"}, {"type": "python", "value": code}]
+    result = run(tmp_path, {**ECHO, "tests": [{"vars": {"q": "a"}, "assert": asserts}]})
+    [echo] = result.native["prompts"]
+    assert echo["namedScores"] == {"own": 0.25, "tone": 1.5}
+    assert echo["namedScoresCount"] == {"own": 1, "tone": 1}
+    assert echo["namedScoreWeights"] == {"own": 1, "tone": 2}
+
+
 def test_a_metric_that_can_never_be_computed_is_refused(tmp_path):
     derived = [{"name": "a", "value": "sqroot(tone)"}, {"name": "b", "value": "tone +"}]
     with pytest.raises(InputError) as refused:

@@ -57,7 +57,7 @@ def verdict(criteria: PassCriteria, case: Case, trace: Trace, results: Sequence[
         cell_verdict.extra = {"asserts": [passed, failed]}
         if named:
             cell_verdict.extra["sums"] = {name: scores.total for name, scores in named.items()}
-            cell_verdict.extra["behind"] = {name: [scores.weight, scores.n] for name, scores in named.items()}
+            cell_verdict.extra["behind"] = {name: [scores.weight, scores.n or 1] for name, scores in named.items()}
     return cell_verdict
 
 
@@ -103,7 +103,7 @@ def named_scores(rows: Iterable[EvaluationResult]) -> dict[str, float]:
 
 @dataclass(slots=True)
 class _Scores:
-    """The scores of one name: their weighted sum, their weight, their number."""
+    """The scores of one name: their weighted sum, their weight, and how many are of assertions with this metric."""
 
     total: float = 0.0
     weight: float = 0.0
@@ -119,7 +119,7 @@ def _named_scores(rows: Iterable[Any]) -> dict[str, _Scores]:
     score."""
     scores: dict[str, _Scores] = {}
     for row in rows:
-        own_scores = {name: _Scores(value, 1.0, 1) for name, value in row.detail.get("named_scores", {}).items()}
+        own_scores = {name: _Scores(value, 1.0) for name, value in row.detail.get("named_scores", {}).items()}
         own_scores |= _named_scores(map(_Member, row.detail.get("children", ())))
         if metric := row.detail.get("metric"):
             own_scores[metric] = _Scores(row.score or 0.0, 1.0, 1)
@@ -135,7 +135,7 @@ def _replaced_scores(named: dict[str, _Scores], scores: Mapping[str, float] | No
     """The scores that a scoring function gives in place of the others, with the weights that these had."""
     if scores is None:
         return named
-    old = {name: named.get(name, _Scores(0.0, 1.0, 1)) for name in scores}
+    old = {name: named.get(name, _Scores(0.0, 1.0)) for name in scores}
     return {name: _Scores(score * old[name].weight, old[name].weight, old[name].n) for name, score in scores.items()}
 
 
