@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -103,6 +104,7 @@ def plan(
     suite: Suite | int | str | os.PathLike[str],
     *,
     detect: float | str | None = None,
+    metric: str = "pass_rate",
     margin: float | str = 0.0,
     at_least: float | None = None,
     power: float = 0.8,
@@ -118,7 +120,8 @@ def plan(
 
     Args:
         suite: A suite, its file, or a number of cases.
-        detect: The difference in pass rates to show (0 to 1): 0.03 and "3pp" are 3 points.
+        detect: The difference in pass rates to show (0 to 1): 0.03 and "3pp" are 3 points. Of a score, in its units.
+        metric: `pass_rate`, or an evaluator: its mean score, which needs `runs`.
         margin: Show that B is worse by at most this (0 to 1), if it is really better by `detect`.
         at_least: The rate (0 to 1) of a gate to try.
         power: The chance (0 to 1) of showing the difference.
@@ -134,30 +137,38 @@ def plan(
         InputError: arguments that cannot be used, a suite or a run that cannot be read.
     """
     from evalwright.decisions.planning import Aim, suite_plan
+    from evalwright.decisions.score_planning import score_plan
 
-    seen = None if detect is None else points_of(detect, "detect")
-    loss = points_of(margin, "margin")
-    problems = [*kind_problems(suite=suite, runs=runs), *_problems(seen, loss, at_least, power, alpha, trials)]
+    seen = None if detect is None else points_of(detect, "detect", metric)
+    loss = points_of(margin, "margin", metric)
+    most = 1.0 if metric == "pass_rate" else inf
+    problems = [*kind_problems(suite=suite, runs=runs), *_problems(seen, loss, most, at_least, power, alpha, trials)]
+    if at_least is not None and metric != "pass_rate":
+        problems.append(refused("at_least", "is about the pass rate, and metric about a score: expected one of them"))
     if problems:
         raise InputError(problems)
     listed = [runs] if isinstance(runs, Run | str | os.PathLike) else list(runs or ())
     sides = [_side(run_of(run)) for run in listed]
     planned = _planned(suite)
     aim = Aim(seen or 0.0, loss, alpha, power)
-    record = suite_plan(planned.name, planned.cases, sides, sorted(set(trials)), aim, at_least, planned.concurrency)
+    numbers = sorted(set(trials))
+    if metric == "pass_rate":
+        record = suite_plan(planned.name, planned.cases, sides, numbers, aim, at_least, planned.concurrency)
+    else:
+        record = score_plan(planned.name, planned.cases, sides, numbers, aim, metric, planned.concurrency)
     return CasesPlan(record, ", ".join(run_of(run)._label for run in listed), planned.warnings)
 
 
 def _problems(
-    detect: float | None, margin: float, at_least: Any, power: Any, alpha: Any, trials: Any
+    detect: float | None, margin: float, most: float, at_least: Any, power: Any, alpha: Any, trials: Any
 ) -> Iterator[Problem]:
     if detect is None and at_least is None:
         yield refused("detect", "expected the difference to see (0.03), or at_least, the rate of a gate (0.8)")
-    elif detect is not None and not 0 <= detect < 1:
+    elif detect is not None and not 0 <= detect < most:
         yield refused("detect", f"expected a difference from 0 to 1, found {detect!r}")
     elif detect is not None and not detect + margin > 0:
         yield refused("detect", f"expected a difference above 0, found {detect!r}")
-    if not 0 <= margin < 1:
+    if not 0 <= margin < most:
         yield refused("margin", f"expected a number from 0 to 1, found {margin!r}")
     for key, value in (("at_least", at_least), ("power", power), ("alpha", alpha)):
         if value is not None and (not isinstance(value, int | float) or not 0 < value < 1):

@@ -62,12 +62,12 @@ def named_as_arguments() -> Iterator[None]:
         raise InputError(problems) from error
 
 
-def points_of(value: float | str, name: str) -> float:
+def points_of(value: float | str, name: str, metric: str = "pass_rate") -> float:
     """A difference or a margin as a number; strings like `2pp` are read as on the command line. Raises InputError."""
     if isinstance(value, str):
         from evalwright.decisions.terms import margin_of
 
-        return margin_of(value, name)
+        return margin_of(value, name, metric)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InputError(refused(name, f"expected a number or a text like '2pp', found {value!r}"))
     return value

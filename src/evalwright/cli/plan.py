@@ -27,7 +27,14 @@ __all__ = ["command"]
 @click.argument("second", required=False, type=RunPath(), metavar="[--from RUN [RUN]]")
 @dialect
 @variables
-@click.option("--detect", metavar="D", help="The difference in pass rates to show: 3pp or 0.03.")
+@click.option("--detect", metavar="D", help="The difference to show: 3pp or 0.03; of a score, in its units.")
+@click.option(
+    "--metric",
+    default="pass_rate",
+    show_default=True,
+    metavar="NAME",
+    help="pass_rate, or an evaluator: its mean score, which needs --from.",
+)
 @click.option("--margin", metavar="M", help="Show that B is worse by at most M, if it is really better by D.")
 @click.option(
     "--at-least", metavar="RATE", help="What a gate `at_least: RATE` would do to systems of known rates: 0.8 or 80%."
@@ -58,6 +65,7 @@ def command(
     dialect: str | None,
     variables: dict[str, str],
     detect: str | None,
+    metric: str,
     margin: str | None,
     at_least: str | None,
     power: float,
@@ -88,9 +96,11 @@ def command(
         raise InputError("expected --detect, the difference to see (3pp), or --at-least, the rate of a gate (0.8)")
     if detect is None and (plot or margin):
         raise InputError("--margin and --plot belong to --detect: the difference to see (3pp)")
+    if at_least is not None and metric != "pass_rate":
+        raise InputError("--at-least is about the pass rate, --metric about a score: expected one of them, found both")
     mistakes, difference, loss = AllMistakes(), 0.0, 0.0
     with mistakes:
-        difference, loss = _difference(detect, margin)
+        difference, loss = _difference(detect, margin, metric)
     with mistakes:
         rate = None if at_least is None else _rate(at_least)
     with mistakes:
@@ -100,7 +110,8 @@ def command(
             suite = load_suite(path, dialect, variables, to_run=False)
         mistakes.refuse()
         warn(suite.warnings)
-        planned_suite = _planned_suite(path.name, suite, runs, numbers, Aim(difference, loss, alpha, power), rate)
+        aim = Aim(difference, loss, alpha, power)
+        planned_suite = _planned_suite(path.name, suite, runs, numbers, aim, rate, metric)
     if as_json:
         print_out([msgspec.json.encode(planned_suite).decode()])
     else:
@@ -112,26 +123,31 @@ def command(
     return 3 if planned_suite.reached is None else 0 if planned_suite.reached else 1
 
 
-def _difference(detect: str | None, margin: str | None) -> tuple[float, float]:
-    """The difference to see and the loss that does not matter, as fractions. Raises InputError."""
+def _difference(detect: str | None, margin: str | None, metric: str) -> tuple[float, float]:
+    """The difference to see and the loss that does not matter: fractions, or in a score's units. Raises InputError."""
     from evalwright.decisions.terms import margin_of
 
-    difference = 0.0 if detect is None else margin_of(detect, "--detect")
-    loss = 0.0 if margin is None else margin_of(margin)
+    difference = 0.0 if detect is None else margin_of(detect, "--detect", metric)
+    loss = 0.0 if margin is None else margin_of(margin, metric=metric)
     if detect is not None and not difference + loss:
         raise InputError("--detect: expected a difference above 0, found 0")
     return difference, loss
 
 
 def _planned_suite(
-    name: str, suite: Suite, runs: tuple[Path, ...], trials: list[int], aim: Aim, at_least: float | None
+    name: str, suite: Suite, runs: tuple[Path, ...], trials: list[int], aim: Aim, at_least: float | None, metric: str
 ) -> SuitePlan:
     from evalwright.decisions.planning import suite_plan
+    from evalwright.decisions.sides import PASS_RATE
 
     if len(runs) > 2:
         raise InputError(f"--from: expected one run or two, found {len(runs)}")
     sides = [_side(run) for run in runs]
     cases = sum(1 for _ in suite.cases)
+    if metric != PASS_RATE:
+        from evalwright.decisions.score_planning import score_plan
+
+        return score_plan(name, cases, sides, trials, aim, metric, suite.run.max_concurrency)
     return suite_plan(name, cases, sides, trials, aim, at_least, suite.run.max_concurrency)
 
 

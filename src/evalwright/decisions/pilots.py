@@ -12,6 +12,9 @@ from evalwright.statistics.rates import rate_with_design_effect
 
 __all__ = ["Pilot", "pilot_of_trials", "units_in", "variance_by_case"]
 
+_ROUNDING = 1e-12
+"""As a share of the mean square: summing equal scores may leave a variance below this."""
+
 
 class Pilot(NamedTuple):
     """What each case adds to the two variances of a spread, which are the means of these."""
@@ -48,16 +51,24 @@ def pilot_of_trials(
 
 
 def variance_by_case(outcomes: Mapping[str, CaseTotal]) -> dict[str, float]:
-    """The variance of a trial within each case, of which `within_variance` is the mean.
+    """The variance of a trial within each case.
 
     Cases that ran once are left out if others ran several times; if none did, it is their distance from the rate.
     """
-    judged = {case: (outcome.value, outcome.judged) for case, outcome in outcomes.items() if outcome.judged}
-    several = {case: p * (1 - p) * n / (n - 1) for case, (p, n) in judged.items() if n > 1}
+    judged = {case: outcome for case, outcome in outcomes.items() if outcome.judged}
+    several = {case: _variance(outcome) for case, outcome in judged.items() if outcome.judged > 1}
     if several:
         return several
-    rate = mean_of([p for p, _ in judged.values()]) or 0.0
-    return {case: (p - rate) ** 2 for case, (p, _) in judged.items()}
+    rate = mean_of([outcome.value for outcome in judged.values()]) or 0.0
+    return {case: (outcome.value - rate) ** 2 for case, outcome in judged.items()}
+
+
+def _variance(outcome: CaseTotal) -> float:
+    """Of the trials of a case, from their total and that of their squares; passes are their own squares."""
+    n, mean = outcome.judged, outcome.value
+    mean_square = (outcome.squares or outcome.total) / n
+    variance = mean_square - mean**2
+    return variance * n / (n - 1) if variance > _ROUNDING * mean_square else 0.0
 
 
 def units_in(side: SideCounts, cases: Collection[str]) -> list[Hashable]:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import msgspec
 
 from evalwright.decisions.gate_planning import GatePlan, gate_plan
-from evalwright.decisions.sides import SideCounts
-from evalwright.decisions.spreads import Spread, guessed_spreads, repeats_share, spreads_of
+from evalwright.decisions.sides import PASS_RATE, SideCounts
+from evalwright.decisions.spreads import Spread, distinct_spreads, guessed_spreads, repeats_share, spreads_of
 from evalwright.statistics.power import (
     detectable_difference,
     power_mcnemar_exact,
@@ -80,6 +80,8 @@ class SuitePlan(msgspec.Struct):
     """The mean cost of a cell of the run."""
     repeats: float | None = None
     """The share of the variance of the run's pass rate that comes from trials contradicting each other."""
+    metric: str = PASS_RATE
+    """Or an evaluator: `detect`, `margin` and `detectable` are then in the units of its scores."""
     schema_version: str = "1.0"
 
     @property
@@ -126,7 +128,7 @@ def suite_plan(
         plan = planned(
             suite,
             cases,
-            _distinct_spreads(spreads, known) or guessed_spreads(runs[0] if runs else None, detect),
+            distinct_spreads(spreads, known) or guessed_spreads(runs[0] if runs else None, detect),
             known,
             detect=detect,
             margin=margin,
@@ -143,14 +145,6 @@ def suite_plan(
         if plan.gate.passes_from is None:
             plan.reached = False
     return plan
-
-
-def _distinct_spreads(spreads: Sequence[Spread], trials: Sequence[int]) -> list[Spread]:
-    """Without those that differ from an earlier one for no number of `trials`."""
-    apart: dict[tuple[float, ...], Spread] = {}
-    for spread in spreads:
-        apart.setdefault(tuple(map(spread.variance, trials)), spread)
-    return [*apart.values()]
 
 
 def planned(
@@ -245,7 +239,7 @@ def _detectable(spread: Spread, cases: float, k: int, aim: Aim) -> float | None:
     """The smallest difference that this many cases show."""
     n, changing = cases / spread.design_effect, spread.changing(k)
     of_trials = n, spread.omega2, spread.sigma2, k, changing, aim.alpha, aim.power
-    shown = detectable_difference(*of_trials, margin=aim.margin)
+    shown = detectable_difference(*of_trials, margin=aim.margin, single=spread.single(k))
     # A rate cannot change by more than the share of pairs that change at all.
     most = 1.0 if spread.changed is None else spread.changed
     return None if shown is None or shown > most or not shown + aim.margin > 0 else max(shown, -most)
@@ -261,10 +255,8 @@ def _power(spread: Spread, cases: float, k: int, aim: Aim) -> float | None:
 
 def _power_of(spread: Spread, n: float, k: int, aim: Aim) -> float:
     """The same for independent cases, if the share of pairs that change is not known."""
-    return (
-        power_of_cases(n, spread.variance(k), aim.detect, aim.margin, spread.changing(k), aim.alpha, single=k == 1)
-        or 0.0
-    )
+    variance, changing, single = spread.variance(k), spread.changing(k), spread.single(k)
+    return power_of_cases(n, variance, aim.detect, aim.margin, changing, aim.alpha, single=single) or 0.0
 
 
 def _curve(spread: Spread, row: PlanRow, aim: Aim) -> list[tuple[int, float]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from evalwright.decisions.kinds import tallied
@@ -13,9 +13,18 @@ from evalwright.errors import InputError
 from evalwright.statistics.changes import flipping_share
 from evalwright.statistics.means import mean_of, variance_of
 from evalwright.statistics.rates import rate_of_units
-from evalwright.statistics.trials import repeated_runs, within_variance
+from evalwright.statistics.trials import repeated_runs
 
-__all__ = ["Spread", "design_effect", "guessed_spreads", "judged_side", "repeats_share", "spreads_of", "trials_share"]
+__all__ = [
+    "Spread",
+    "design_effect",
+    "distinct_spreads",
+    "guessed_spreads",
+    "judged_side",
+    "repeats_share",
+    "spreads_of",
+    "trials_share",
+]
 
 _SHARES = (0.05, 0.1, 0.2, 0.3)
 """Shares of pairs that change, if no run shows the real one."""
@@ -41,6 +50,12 @@ class Spread(NamedTuple):
     """The number of cases with each share of passed trials, if known; of single trials, all cases at the pass rate."""
     pilot: Pilot | None = None
     """The cases of the runs; None if all is assumed."""
+    moved: float | None = None
+    """For scores, the share of cases whose change is not the most common one."""
+
+    def single(self, trials: int) -> bool:
+        """Whether each side of a case is one pass or failure, with so many trials per side."""
+        return trials == 1 and self.moved is None
 
     def variance(self, trials: int) -> float:
         """Of the change of a case, with so many trials per side."""
@@ -60,6 +75,8 @@ class Spread(NamedTuple):
     def changing(self, trials: int) -> float:
         """The share of cases that an unchanged system shows as changed, with so many trials per side; all of them
         if nothing is known."""
+        if self.moved is not None:
+            return self.moved
         return flipping_share(self.shares, trials) if self.shares else 1.0
 
 
@@ -79,19 +96,41 @@ def _guess_label(share: float, detect: float, *, of_run: bool) -> str:
     return f"{100 * share:.6g}% of pairs change" + (f" ({'; '.join(notes)})" if notes else "")
 
 
-def spreads_of(a: SideCounts, b: SideCounts | None) -> list[Spread]:
+def spreads_of(a: SideCounts, b: SideCounts | None, *, scored: bool = False) -> list[Spread]:
     """The spread that one run, or two of the same cases, show, with the cost and time of a cell; none if nothing
-    varies, because that would say that any difference is seen at once.
+    varies, because that would say that any difference is seen at once. `scored`: the passes are scores from 0 to 1.
 
     Raises InputError if two runs have no judged case in common.
     """
     parts = _parts_of_one(a) if b is None else _parts_of_two(a, b)
-    cost, latency = a.mean("cost")[0], a.mean("latency")[0]
-    known, shares = (design_effect(a), cost, latency, _rate(a.passes)), _shares(a.passes)
+    known = design_effect(a), a.mean("cost")[0], a.mean("latency")[0]
+    if scored:
+        moved = _moved(a, b)
+        return [
+            Spread(part.label, part.omega2, part.sigma2, None, *known, pilot=part.pilot, moved=moved) for part in parts
+        ]
+    rate, shares = _rate(a.passes), _shares(a.passes)
     return [
-        Spread(part.label, part.omega2, part.sigma2, part.changed, *known, part.shares or shares, part.pilot)
+        Spread(part.label, part.omega2, part.sigma2, part.changed, *known, rate, part.shares or shares, part.pilot)
         for part in parts
     ]
+
+
+def _moved(a: SideCounts, b: SideCounts | None) -> float:
+    """The share of cases whose score does not change as that of most, or of those that vary from trial to trial."""
+    if b is None:
+        variances = variance_by_case(a.passes)
+        return sum(variance > 0 for variance in variances.values()) / len(variances)
+    changes = Counter(round(two.value - one.value, 12) for one, two in _pairs(a, b).values())
+    return 1 - max(changes.values()) / changes.total()
+
+
+def distinct_spreads(spreads: Sequence[Spread], trials: Sequence[int]) -> list[Spread]:
+    """Without those that differ from an earlier one for no number of `trials`."""
+    apart: dict[tuple[float, ...], Spread] = {}
+    for spread in spreads:
+        apart.setdefault(tuple(map(spread.variance, trials)), spread)
+    return [*apart.values()]
 
 
 class _Part(NamedTuple):
@@ -121,10 +160,10 @@ def _parts_of_one(side: SideCounts) -> list[_Part]:
 
 
 def _parts_of_two(a: SideCounts, b: SideCounts) -> list[_Part]:
-    shared = [case for case, total in a.passes.items() if total.judged and case in b.passes and b.passes[case].judged]
-    pairs = [(a.passes[case], b.passes[case]) for case in shared]
-    if not pairs:
+    paired = _pairs(a, b)
+    if not paired:
         raise InputError("the two runs have no case in common that was judged in both: plan from one of them")
+    shared, pairs = [*paired], [*paired.values()]
     changes = [two.value - one.value for one, two in pairs]
     spread, mean = variance_of(changes) or 0.0, mean_of(changes) or 0.0
     squares, units, none = [(change - mean) ** 2 for change in changes], units_in(a, shared), [0.0] * len(pairs)
@@ -146,6 +185,12 @@ def _parts_of_two(a: SideCounts, b: SideCounts) -> list[_Part]:
     within = [(ones.get(case, sigma), others.get(case, other)) for case in shared]
     pilot = pilot_of_trials(squares, within, [(one.judged, two.judged) for one, two in pairs], units)
     return [_Part("these two runs", omega, (sigma + other) / 2, pilot)] if omega + sigma + other else []
+
+
+def _pairs(a: SideCounts, b: SideCounts) -> dict[str, tuple[CaseTotal, CaseTotal]]:
+    """The cases that both judged."""
+    judged = {case: total for case, total in a.passes.items() if total.judged and case in b.passes}
+    return {case: (total, b.passes[case]) for case, total in judged.items() if b.passes[case].judged}
 
 
 def repeats_share(side: SideCounts) -> float | None:
@@ -178,7 +223,9 @@ def _shares(outcomes: Mapping[str, CaseTotal]) -> Mapping[float, int]:
 
 
 def _within(outcomes: Mapping[str, CaseTotal]) -> float:
-    return within_variance((outcome.total, outcome.judged) for outcome in outcomes.values())
+    """The mean variance of a trial within a case; at one half without cases."""
+    variance = mean_of([*variance_by_case(outcomes).values()])
+    return 0.25 if variance is None else variance
 
 
 def trials_share(side: SideCounts) -> float | None:

@@ -7,9 +7,10 @@ from textwrap import wrap
 
 from evalwright.decisions.gate_planning import GatePlan
 from evalwright.decisions.planning import PlanRow, SuitePlan
+from evalwright.decisions.sides import PASS_RATE
 from evalwright.errors import counted, money
 from evalwright.reports import numbers
-from evalwright.reports.decision_words import amount
+from evalwright.reports.decision_words import amount, with_ends
 from evalwright.reports.intervals import spark
 from evalwright.reports.text import one_line
 
@@ -27,7 +28,10 @@ def _difference(plan: SuitePlan, runs: str) -> list[str]:
     cost = "" if plan.cell_usd is None else f", ${plan.cell_usd:.3g} a cell"
     source = f"{cost}, from {runs}" if runs else ""
     level = f"{plan.alpha:g}".replace("0.", ".")
-    title = f"To show {planned_claim(plan)} at alpha {level}: {one_line(plan.suite, 30)}, {counted(plan.cases, 'case')}{source}"
+    title = (
+        f"To show {planned_claim(plan)} at alpha {level}: {one_line(plan.suite, 30)}, "
+        f"{counted(plan.cases, 'case')}{source}"
+    )
     lines = wrap(title, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
     if not runs:
         lines += ["  how many cases pass in only one of two runs is assumed; --from A B learns it"]
@@ -46,11 +50,12 @@ def _difference(plan: SuitePlan, runs: str) -> list[str]:
 
 def planned_claim(plan: SuitePlan) -> str:
     """What is to be shown, and for a margin what is true then."""
-    detect = amount(plan.detect or 0.0, "pass_rate")
+    detect, score = amount(plan.detect or 0.0, plan.metric), plan.metric != PASS_RATE
+    name = f"the mean score of {one_line(plan.metric, 20)}" if score else "B"
     if not plan.margin:
-        return detect
-    truth = f"{detect} better" if plan.detect else "as good"
-    return f"that B is not worse than −{amount(plan.margin, 'pass_rate')}, if it is {truth},"
+        return f"that {name} is {detect} higher" if score else detect
+    truth = f"{detect} {'higher' if score else 'better'}" if plan.detect else "as good"
+    return f"that {name} is not worse than −{amount(plan.margin, plan.metric)}, if it is {truth},"
 
 
 def _reached(plan: SuitePlan) -> list[str]:
@@ -128,6 +133,6 @@ def _row(row: PlanRow, plan: SuitePlan) -> str:
     usual = next((need for need in row.needs if need.power == 0.8), row.needs[-1])
     spent = "" if usual.cost_usd is None else f"{money(usual.cost_usd):>9}"
     time = "" if usual.minutes is None else f"{usual.minutes:>9,.1f}"
-    least, sign = row.detectable, "" if plan.margin else "±"
-    shows = "–" if least is None else f"{sign}{100 * least:.1f} pp" if sign else numbers.points(least)
+    shows = "–" if row.detectable is None else with_ends(row.detectable, None, plan.metric)
+    shows = shows if plan.margin else shows.replace("+", "±")
     return f"  {row.trials:>6}{needs}{spent}{time}  {shows:>16}{' <-' if row.cheapest else ''}"
