@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from decisions.small_runs import PLAN, scored
 from evalwright.decisions.engine import decision_of
 from evalwright.decisions.identity import Identity
 from evalwright.decisions.pairing import CaseGroups
+from evalwright.decisions.runs import two_runs
 from evalwright.decisions.sides import CaseTotal, SideCounts
 from evalwright.decisions.terms import Terms
 from evalwright.model.decision import Decision
 from evalwright.reports.decision import decision_lines
 from evalwright.reports.text import Paint
+from scoring.histories import stored
 
 
 def side(shares: list[float], trials: int) -> SideCounts:
@@ -178,3 +181,45 @@ def test_flips_of_an_unchanged_system_are_at_least_those_of_the_shares_that_were
     """Cases that passed in all trials count as if they always did, so that more are to be expected."""
     a, b = side([0.75, 1.0] * 20, 4), side([1.0, 0.75] * 20, 4)
     assert any("40 flipped, at least 22" in line for line in decision_lines(decided(a, b), Paint()))
+
+
+def with_skips(*cases: tuple[int, int, int]) -> SideCounts:
+    """Cases by passed, judged and skipped trials."""
+    return SideCounts("v", {f"c{i}": CaseTotal(float(p), n, skipped=s) for i, (p, n, s) in enumerate(cases)})
+
+
+def test_skipped_trials_that_would_turn_the_decision_are_named() -> None:
+    """B skips each of the 12 cases that it would fail; A fails one of them."""
+    a = with_skips(*[(1, 1, 0)] * 239, (0, 1, 0))
+    b = with_skips(*[(1, 1, 0)] * 228, *[(0, 0, 1)] * 12)
+    decision = decided(a, b)
+    assert (decision.verdict, decision.n) == ("ship", 228)
+    assert lines(decision, "skipped") == [
+        "skipped: 0 of A's trials and 12 of B's count for nothing; if they had failed, B − A would be −4.6 pp, and the "
+        "verdict another"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ([(1, 1, 0)] * 128 + [(0, 0, 1)] * 12, [(1, 1, 0)] * 128 + [(0, 0, 1)] * 12),  # the same cases in both
+        ([(1, 1, 0)] * 400, [(1, 1, 0)] * 399 + [(0, 0, 1)]),  # too few to matter
+        ([(1, 1, 0)] * 10, [(1, 1, 0)] * 5 + [(0, 0, 1)] * 5),  # nothing is decided
+    ],
+)
+def test_skipped_trials_that_turn_nothing_are_not_named(
+    a: list[tuple[int, int, int]], b: list[tuple[int, int, int]]
+) -> None:
+    assert not lines(decided(with_skips(*a), with_skips(*b)), "skipped")
+
+
+def test_scores_that_were_skipped_are_named_too() -> None:
+    records = scored(*[0.9] * 200), scored(*[0.9] * 200)
+    for row in records[1][1:60:2]:
+        row.skipped = True  # type: ignore[union-attr]
+    runs = [stored(some, PLAN) for some in records]
+    decision = two_runs(runs[0], PLAN, runs[1], PLAN, Terms(metric="e0")).decision("v0", "v0")
+    assert decision.verdict == "ship"
+    [line] = lines(decision, "skipped")
+    assert "30 of B's count for nothing; if they had got the worst score, B − A would be −0.135," in line

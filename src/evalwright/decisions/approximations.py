@@ -31,12 +31,36 @@ def approximations_of(decision: Decision, ground: Ground, counting: Counting, pa
     if decision.units < decision.n and decision.effective_units < _FEW_GROUPS:
         effective = f"{decision.effective_units:.1f} effective groups of {decision.units}"
         yield f"units: only {effective}: error rates are approximate"
+    if decision.method in _OF_A_SAMPLE and decision.verdict != "undecided":
+        yield from _turning_skips(decision, ground)
     if decision.method in ("t", "sign_flip"):
         yield from _unlike_trials(ground, counting)
     if decision.method in _OF_A_SAMPLE and decision.verdict == "ship":
         yield from _rare_losses(decision, ground, counting, pairs)
     if decision.method in _OF_A_SAMPLE:
         yield from _rare_gains(decision, ground, counting, pairs)
+
+
+def _turning_skips(decision: Decision, ground: Ground) -> Iterator[str]:
+    """Skipped trials count for nothing, which is wrong if one side skips what it would fail.
+
+    B is 10 points worse, and skips 70 % of all that it would fail: 16 to 55 % false SHIP of 60 to 200 cases, and 100 %
+    if it skips all.
+    """
+    shared = ground.shared()
+    times = [n if one.judged or other.judged else 0 for (one, other), n in zip(shared.kinds, shared.times, strict=True)]
+    skips = [sum(kind[side].skipped * n for kind, n in zip(shared.kinds, times, strict=True)) for side in (0, 1)]
+    if not any(skips):
+        return
+    decided = ground.decided(ground.pairs_of_skips())
+    if decided.verdict != decision.verdict and decided.difference is not None:
+        points = ground.terms.metric == PASS_RATE
+        change = f"{100 * decided.difference:+.1f} pp" if points else f"{decided.difference:+.3g}"
+        failed = "failed" if points else "got the worst score"
+        yield (
+            f"skipped: {skips[0]:,} of A's trials and {skips[1]:,} of B's count for nothing; if they had {failed}, "
+            f"B − A would be {change.replace('-', '−')}, and the verdict another"
+        )
 
 
 def _unlike_trials(ground: Ground, counting: Counting) -> Iterator[str]:

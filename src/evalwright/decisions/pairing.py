@@ -198,6 +198,15 @@ class Ground(msgspec.Struct):
             shared = shared_cases(before, self.b.outcomes(metric), self.left_out)
         return self._paired_scores(shared, metric, self.scale, one, other)
 
+    def pairs_of_skips(self) -> Pairs:
+        """The cases that either side judged, as if skipped trials had failed."""
+        shared, low = self.shared(), self.scale.low
+        kinds = [
+            (_with_skips(one, low), _with_skips(other, low)) if one.judged or other.judged else (one, other)
+            for one, other in shared.kinds
+        ]
+        return self._paired_scores(shared._replace(kinds=kinds), self.terms.metric, self.scale)
+
     def pairs_of(self, evaluator: str, one: Counting | None = None, other: Counting | None = None) -> Pairs:
         """The same for another metric."""
         return self._paired_scores(self.shared(evaluator), evaluator, scale_of(self.a, self.b, evaluator), one, other)
@@ -263,6 +272,12 @@ class Ground(msgspec.Struct):
 
 def _change(trials: TrialsOfCase) -> float:
     return within_floats(trials.total_b / trials.trials_b - trials.total_a / trials.trials_a)
+
+
+def _with_skips(outcome: CaseTotal, value: float) -> CaseTotal:
+    """The same with this value for skipped trials."""
+    total, squares = outcome.total + value * outcome.skipped, outcome.squares + value**2 * outcome.skipped
+    return msgspec.structs.replace(outcome, total=total, squares=squares, judged=outcome.judged + outcome.skipped)
 
 
 def _passes_of(outcome: CaseTotal) -> CaseTotal:

@@ -153,7 +153,9 @@ class SideCounts(msgspec.Struct):
             outcome = _at(self.scores.setdefault(row.evaluator, {}), case)
             if row.error is not None:
                 outcome.evaluator_errors += 1
-            elif not row.skipped:
+            elif row.skipped:
+                outcome.skipped += 1
+            else:
                 value = float(row.passed) if row.score is None else row.score
                 low, high = self.range.get(row.evaluator, (value, value))
                 self.range[row.evaluator] = (min(low, value), max(high, value))
