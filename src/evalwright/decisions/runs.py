@@ -23,6 +23,7 @@ from evalwright.model.decision import UNREAD, Decision
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.scoring.case_names import recorded_name, under_names_of
+from evalwright.scoring.tally import has_only_scores
 
 __all__ = ["JudgedRuns", "TwoRuns", "one_run", "pairs_of", "two_runs"]
 
@@ -189,6 +190,7 @@ def two_runs(reader_a: RunReader, plan_a: Plan, reader_b: RunReader, plan_b: Pla
         *_partial("A", plan_a, a),
         *_partial("B", plan_b, b),
         *_stop_warnings({"A": plan_a, "B": plan_b}),
+        *_only_scores(plan_b, terms, b),
     ]
     runs.looks = _looks(reader_b, plan_b, b, is_b=True) or _looks(reader_a, plan_a, a, is_a=True)
     with runs.mistakes:
@@ -207,7 +209,11 @@ def one_run(reader: RunReader, plan: Plan, terms: Terms) -> TwoRuns:
     sides = planned_sides(reader, plan)
     runs = TwoRuns(sides, sides, Identity(shared=plan.cases_total), terms, CaseGroups(), before=reader)
     runs.damage = lambda: [f"cannot be read: {note}" for note in unreadable_records(reader)]
-    runs.unlike_planned = [*_partial("the run", plan, sides), *_stop_warnings({"the run": plan})]
+    runs.unlike_planned = [
+        *_partial("the run", plan, sides),
+        *_stop_warnings({"the run": plan}),
+        *_only_scores(plan, terms, sides),
+    ]
     runs.looks = _looks(reader, plan, sides, is_a=True, is_b=True)
     if terms.slices or terms.group not in (None, "none"):
         runs.known = labelled(reader, terms)
@@ -219,6 +225,16 @@ def _partial(name: str, plan: Plan, sides: Mapping[str, SideCounts]) -> Iterable
     missing = plan.cells_planned - sum(side.cells for side in sides.values())
     if missing > 0 and plan.until_decided is None:
         yield f"{name} is partial: {missing:,} of {counted(plan.cells_planned, 'cell')} not run"
+
+
+def _only_scores(plan: Plan, terms: Terms, sides: Mapping[str, SideCounts]) -> Iterable[str]:
+    """That a pass rate says little of a suite in which no score passes."""
+    if terms.metric == PASS_RATE and has_only_scores(plan):
+        names = ", ".join(sorted({name for side in sides.values() for name in side.scores}))
+        yield (
+            "the suite has only scores, and passed means here that all of them are 1: "
+            f"evalwright decide --metric NAME compares a mean score (NAME: {names})"
+        )
 
 
 def _stop_warnings(plans: Mapping[str, Plan]) -> Iterable[str]:

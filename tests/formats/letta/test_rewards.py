@@ -2,6 +2,9 @@
 
 import pytest
 
+from evalwright.decisions.runs import two_runs
+from evalwright.decisions.terms import Terms
+from evalwright.run.stored_run import open_run
 from formats.letta.projects import SUITE, lines_of, rows, run
 
 REWARDED = SUITE.partition("gate:")[0] + "reward: {kind: custom, function: agent.py:NAME}\n"
@@ -146,3 +149,20 @@ def test_a_key_of_a_reward_that_nothing_reads_is_a_warning(project):
     outcome = run(project, REWARDED.replace("NAME}", "halved, functon: other}"))
     [warning] = [line for line in outcome.plan.warnings if "reward" in line]
     assert warning.endswith('reward.functon  nothing reads this key; did you mean "function"?')
+
+
+@pytest.mark.parametrize(
+    ("gate", "warned"),
+    [
+        ("reward: {kind: metric, metric_key: right}", True),
+        ("gate: {metric_key: right, metric: accuracy, op: gte, value: 50, pass_op: gte, pass_value: 0.5}", False),
+    ],
+)
+def test_a_comparison_of_rewards_says_what_its_pass_rate_is(project, gate, warned):
+    reader, plan = open_run(run(project, SUITE.partition("gate:")[0] + gate).run_dir)
+    for metric, expected in (("pass_rate", warned), ("right", False)):
+        runs = two_runs(reader, plan, reader, plan, Terms(metric=metric))
+        [variant] = runs.a
+        lines = [line for line in runs.decision(variant, variant).warnings if "only scores" in line]
+        assert bool(lines) is expected
+        assert not lines or lines[0].endswith("compares a mean score (NAME: plain, right)")
