@@ -92,12 +92,7 @@ def command(
         if len(runs) != 1:
             raise InputError(f"unexpected {str(second)!r}: a second run belongs behind --from RUN")
         runs = (*runs, second)
-    if detect is None and at_least is None:
-        raise InputError("expected --detect, the difference to see (3pp), or --at-least, the rate of a gate (0.8)")
-    if detect is None and (plot or margin):
-        raise InputError("--margin and --plot belong to --detect: the difference to see (3pp)")
-    if at_least is not None and metric != "pass_rate":
-        raise InputError("--at-least is about the pass rate, --metric about a score: expected one of them, found both")
+    _check_aims(detect, metric, margin, at_least, plot)
     mistakes, difference, loss = AllMistakes(), 0.0, 0.0
     with mistakes:
         difference, loss = _difference(detect, margin, metric)
@@ -121,6 +116,16 @@ def command(
 
         write_plot(plot, plan_svg(planned_suite))
     return 3 if planned_suite.reached is None else 0 if planned_suite.reached else 1
+
+
+def _check_aims(detect: str | None, metric: str, margin: str | None, at_least: str | None, plot: Path | None) -> None:
+    """Raise InputError unless these options say what is planned."""
+    if detect is None and at_least is None:
+        raise InputError("expected --detect, the difference to see (3pp), or --at-least, the rate of a gate (0.8)")
+    if detect is None and (plot or margin):
+        raise InputError("--margin and --plot belong to --detect: the difference to see (3pp)")
+    if at_least is not None and metric != "pass_rate":
+        raise InputError("--at-least is about the pass rate, --metric about a score: expected one of them, found both")
 
 
 def _difference(detect: str | None, margin: str | None, metric: str) -> tuple[float, float]:
