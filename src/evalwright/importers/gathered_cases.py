@@ -15,7 +15,7 @@ from evalwright.files.masker import Masker
 from evalwright.importers.imported_records import Imported, ImportFindings
 from evalwright.importers.sources import Mistakes, stem
 from evalwright.importers.spool import RecordSpool, SpooledTrace, TraceSpool
-from evalwright.importers.written_suite import ANSWERED, IMPORTED_SUITE, REWARDED, note_of_scores
+from evalwright.importers.written_suite import ANSWERED, REWARDED, note_of_graded_rewards, note_of_scores
 
 __all__ = ["GatheredCases"]
 
@@ -185,8 +185,7 @@ class GatheredCases:
             less = self.traces - self._rewards
             notes.append(f"{less:,} of {self.traces:,} recordings have no reward: they are skipped")
         if self._graded:
-            what = "reward is" if self._graded == 1 else "rewards are"
-            notes.append(f"{self._graded:,} {what} neither 0 nor 1: only a reward of 1 passes; see {IMPORTED_SUITE}")
+            notes.append(note_of_graded_rewards(self._graded))
         if self._scores and not self._rewards and not self._suite:
             notes.append(note_of_scores(self._scores))
         return notes

@@ -23,10 +23,10 @@ from evalwright.importers.sources import ImportNotes
 from evalwright.importers.spool import case_pieces
 from evalwright.importers.written_suite import (
     ANSWERED,
-    IMPORTED_SUITE,
     REWARDED,
     check_free,
     described_suite,
+    note_of_graded_rewards,
     suite_name,
     without_secrets,
     write_cases,
@@ -126,8 +126,7 @@ class _Survey:
         if 0 < self.rewarded < self.traces:
             notes.append(f"{self.traces - self.rewarded:,} of {self.traces:,} records have no reward: they are skipped")
         if self.graded:
-            what = "reward is" if self.graded == 1 else "rewards are"
-            notes.append(f"{self.graded:,} {what} neither 0 nor 1: only a reward of 1 passes; see {IMPORTED_SUITE}")
+            notes.append(note_of_graded_rewards(self.graded))
         if self.reversed:
             ending = counted(self.reversed, "recording ends before it starts", "recordings end before they start")
             notes.append(f"{ending}: the latency is unknown")

@@ -19,6 +19,7 @@ __all__ = [
     "REWARDED",
     "check_free",
     "described_suite",
+    "note_of_graded_rewards",
     "note_of_scores",
     "secrets_here",
     "suite_name",
@@ -101,6 +102,12 @@ def described_suite(traces: int, cases: int) -> str:
     if not traces:
         return f"{counted(cases, 'case')} without recordings"
     return f"{counted(traces, 'recording')} of {counted(cases, 'case')}, replayed and judged"
+
+
+def note_of_graded_rewards(number: int) -> str:
+    """What the user should know of rewards that are neither a pass nor a failure."""
+    what = "reward is" if number == 1 else "rewards are"
+    return f"{number:,} {what} neither 0 nor 1: only a reward of 1 passes; see {IMPORTED_SUITE}"
 
 
 def note_of_scores(names: Collection[str]) -> str:
