@@ -176,6 +176,25 @@ def test_the_images_of_a_page_are_two_megabytes_and_each_of_the_others_has_an_ad
     assert not Blocks(lambda part: "", 10_000_000).of({**image, "image_url": image["image_url"] * 3}, "").image
 
 
+def test_what_an_evaluator_found_in_the_answer_is_marked(tmp_path):
+    words = {"all_of": ["ready", "never"], "any_of": ["order", "parcel"], "none_of": ["lost"]}
+    checks = [EvaluatorSpec("says", "contains_text", words)]
+    run = run_suite(suite(tmp_path, ["The order is Ready or lost."], evaluators=checks)).run_dir
+    with site(run.parent) as client:
+        text = page(client, f"/runs/{run.name}/cells/{cell_key('c0', 'main', 0)}")
+    marked = [("good", "order"), ("good", "Ready"), ("bad", "lost")]
+    assert re.findall(r'<mark class="(\w+)">(\w+)</mark>', text) == marked
+
+
+def test_a_limit_is_no_part_that_an_answer_lacks(tmp_path):
+    checks = [EvaluatorSpec("cheap", "cost", {"budget": 0.5})]
+    run = run_suite(suite(tmp_path, [2], "agents:costing", evaluators=checks)).run_dir
+    with site(run.parent) as client:
+        text = page(client, f"/runs/{run.name}/cells/{cell_key('c0', 'main', 0)}")
+    assert "2 US dollars, the limit is 0.5" in text
+    assert "Missed" not in text
+
+
 def test_the_texts_beside_a_picture_are_shown_whole(tmp_path):
     image = "data:image/png;base64," + b64encode(b"\x89PNG" + bytes(100_000)).decode()
     asked = {"user_message": "word " * 100 + "end", "picture": {"type": "image_url", "image_url": {"url": image}}}

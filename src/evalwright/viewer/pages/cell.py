@@ -205,15 +205,26 @@ def answer_of(trace: Trace, records: StoredCell, blocks: Blocks) -> AnswerText |
     if text is None:
         return None
     shown = blocks.of(text, "trace/output/final_answer")
-    expected = (records.case or {}).get("expected") or {}
-    good = {hit for result in records.results for hit in result.get("hits") or ()}
-    misses = [miss for result in records.results for miss in result.get("misses") or ()]
-    bad = {*(expected.get("answer_should_not_include") or ()), *misses}
-    pieces = _marked_pieces(
-        shown.text, {**dict.fromkeys(map(str, good), "good"), **dict.fromkeys(map(str, bad), "bad")}
-    )
+    pieces = _marked_pieces(shown.text, _phrases(records))
+    # a miss that is the whole reason, as of a limit on the latency, is no part that the answer lacks
+    misses = [miss for one in records.results for miss in one.get("misses") or () if miss != one.get("reason")]
     missing = [str(miss) for miss in dict.fromkeys(misses) if str(miss).lower() not in text.lower()]
     return AnswerText(pieces, shown, missing[:20])
+
+
+def _phrases(records: StoredCell) -> dict[str, str]:
+    """What evaluators looked for in the answer: `good` if it should be there, `bad` if not."""
+    expected = (records.case or {}).get("expected") or {}
+    good: list[Any] = []
+    bad: list[Any] = [*(expected.get("answer_should_not_include") or ())]
+    for result in records.results:
+        good += result.get("hits") or ()
+        bad += result.get("misses") or ()
+        detail = result.get("detail")
+        if isinstance(detail, dict) and detail.get("field") == "output.final_answer":  # of contains_text
+            for name, phrases in (("matched_all_of", good), ("matched_any_of", good), ("matched_none_of", bad)):
+                phrases += found if isinstance(found := detail.get(name), list) else ()
+    return {**dict.fromkeys(map(str, good), "good"), **dict.fromkeys(map(str, bad), "bad")}
 
 
 def _marked_pieces(text: str, phrases: dict[str, str]) -> list[Piece]:
