@@ -11,11 +11,13 @@ __all__ = ["ROLE", "agent_factory", "extractor", "grader", "reward_composer", "r
 F = TypeVar("F", bound=Callable[..., Any])
 
 ROLE = "__evalwright_letta_role__"
+_ROLES = ("agent_factory", "extractor", "grader", "reward_composer", "suite_setup")
 
 
 def role_of(function: object) -> str | None:
-    """The name of the decorator that a function carries."""
-    return getattr(function, ROLE, None)
+    """The name of the decorator that a function carries: one of ours or, if letta-evals is installed, of its own."""
+    of_original = (role for role in _ROLES if getattr(function, f"_is_{role}", False))
+    return getattr(function, ROLE, None) or next(of_original, None)
 
 
 @overload

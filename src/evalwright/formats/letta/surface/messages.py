@@ -142,8 +142,8 @@ def _message(fields: dict[str, Any]) -> Any:
     if real is not None:
         try:
             return real(**fields)
-        except (TypeError, ValueError):
-            pass  # a recording by another version than the installed one
+        except (TypeError, ValueError):  # it lacks what a server adds, or was recorded by another version
+            return real.construct(**fields)
     read = dict(fields)
     if isinstance(read.get("tool_call"), dict):
         read["tool_call"] = ToolCall(**read["tool_call"])
