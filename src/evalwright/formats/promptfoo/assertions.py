@@ -14,6 +14,7 @@ from evalwright.formats.promptfoo.doubts import doubt_assertion, doubt_rubric, d
 from evalwright.formats.promptfoo.kinds import (
     CHECKS,
     COMPARISONS,
+    NODE_PACKAGES,
     SET,
     UNSUPPORTED,
     asked_of_judge,
@@ -173,9 +174,12 @@ class Assertions:
         return self._with_files(kept, base, origin)
 
     def _is_known(self, kind: str, base: str, origin: Origin) -> bool:
+        place = origin.at("type")
+        if (package := NODE_PACKAGES.get(base)) and not self._sources.has_package(package):
+            place.report(f"{kind} needs the package {package} of Node: `npm install {package}` in the suite's folder")
+            return False
         if base in CHECKS or kind in (SET, *COMPARISONS):
             return True
-        place = origin.at("type")
         if base.startswith("promptfoo:redteam") or base in ("redteam",):
             place.report(f"{kind!r} is of promptfoo's red team, which is not supported")
         elif base in UNSUPPORTED:
@@ -297,5 +301,6 @@ def _runs(assertion: Mapping[str, Any]) -> bool:
     """Whether judging it runs code, or looks for files."""
     if assertion["type"] == SET:
         return any(map(_runs, assertion["assert"]))
-    code = base_of(assertion["type"])[1] in ("javascript", "python") or assertion.get("transform") is not None
+    runs = base_of(assertion["type"])[1] in ("javascript", "python", *NODE_PACKAGES)
+    code = runs or assertion.get("transform") is not None
     return code or in_file(assertion.get("value")) or calls_judge(assertion)

@@ -9,6 +9,7 @@ __all__ = [
     "CALL_MODELS",
     "CHECKS",
     "COMPARISONS",
+    "NODE_PACKAGES",
     "SET",
     "UNSUPPORTED",
     "asked_of_judge",
@@ -69,13 +70,16 @@ CHECKS: Mapping[str, str] = {
         for name in ("span-count", "span-duration", "error-spans")
     },
     "trajectory:goal-success": f"{_PLACE}judged:goal_success",
+    **{name: f"{_PLACE}sql:{name.replace('-', '_')}" for name in ("is-sql", "contains-sql")},
 }  # fmt: skip
 """The function of each type."""
 COMPARISONS = frozenset(("select-best", "max-score"))
 """Types that judge the outputs of all columns together, after all other assertions."""
+NODE_PACKAGES: Mapping[str, str] = dict.fromkeys(("is-sql", "contains-sql"), "node-sql-parser")
+"""The packages of Node that types need, as in promptfoo; a suite with such assertions has them installed beside it."""
 _CODE = "write the check as javascript or python"
 UNSUPPORTED: Mapping[str, str] = {
-    **dict.fromkeys(("classifier", "contains-sql", "is-sql", "moderation", "ruby", "webhook"), _CODE),
+    **dict.fromkeys(("classifier", "moderation", "ruby", "webhook"), _CODE),
     **dict.fromkeys(("agent-rubric", "pi", "search-rubric"), "use llm-rubric"),
     "meteor": "use rouge-n, or gleu",
     "human": "label the outputs in evalwright view",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from evalwright.formats.promptfoo.javascript_code import needs_node
-from evalwright.formats.promptfoo.kinds import SET, base_of
+from evalwright.formats.promptfoo.kinds import NODE_PACKAGES, SET, base_of
 from evalwright.formats.promptfoo.providers import called_of, provider_kind
 from evalwright.formats.promptfoo.sources import in_file, split_function
 from evalwright.formats.promptfoo.templates import holds_template
@@ -67,6 +67,8 @@ def _codes_in(assertion: Mapping[str, Any]) -> Iterator[Any]:
     if kind == SET:
         for member in assertion["assert"]:
             yield from _codes_in(member)
+    elif kind in NODE_PACKAGES:
+        yield _CODE
     elif kind == "javascript":
         value = assertion.get("value")
         yield value if in_file(value) else _CODE

@@ -79,6 +79,15 @@ class Sources:
         if in_file(value) and not holds_template(str(value)):
             self.path(split_function(str(value))[0], origin)
 
+    def has_package(self, name: str) -> bool:
+        """Whether a package of Node is installed for scripts in the folder."""
+        folders = (folder for folder in (self.folder.resolve(), *self.folder.resolve().parents))
+        return any(
+            os.path.isfile(folder / "node_modules" / name / "package.json")
+            for folder in folders
+            if folder.is_relative_to(self.boundary.root)
+        )
+
     def matches(self, named: str) -> bool:
         """Whether a file has that name or matches the pattern."""
         try:
