@@ -11,6 +11,7 @@ import pytest
 
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
+from evalwright.importers.pricing import ListPricing
 from evalwright.importers.spans import OpenInference, OtlpJson
 from evalwright.run.options import RunOptions
 from evalwright.run.start import run_suite
@@ -215,6 +216,29 @@ def test_reasoning_is_read_from_the_text_of_its_part(tmp_path):
     given = {"openinference.span.kind": "LLM", f"{part}.type": "reasoning", f"{part}.text": "hm"}
     recorded = trace(tmp_path, exported(span(1, "response", given)))
     assert [message["thinking"] for message in recorded["messages"]] == ["hm"]
+
+
+@pytest.mark.parametrize(
+    ("models", "cost", "note"),
+    [
+        (["m", "m"], 24.0, "1 cost was computed from tokens (a table), see extra.cost_from"),
+        (["m", "n"], None, "1 recording of several models, whose tokens are counted together: the cost is unknown"),
+        ([None], None, "1 recording that names no model: the cost is unknown"),
+    ],
+    ids=["of one model", "of two", "of none that is named"],
+)
+def test_costs_that_no_span_has_are_worked_out_if_all_calls_are_of_one_model(tmp_path, models, cost, note):
+    tokens = {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 12, "gen_ai.usage.output_tokens": 5}
+    calls = [
+        span(i, "chat", {**tokens, "gen_ai.request.model": model, "gen_ai.response.model": model}, below=1)
+        for i, model in enumerate(models, 2)
+    ]
+    (tmp_path / "spans.json").write_text(json.dumps(exported(span(1, "agent"), *calls)))
+    pricing = ListPricing(lambda model, sent, *_: float(sent), "a table")
+    done = OtlpJson.import_files([tmp_path / "spans.json"], tmp_path / "out", None, pricing)
+    found = cases(tmp_path)[0]["embedded_trace"]
+    assert (found["metrics"]["cost_usd"], "cost_from" in found["extra"]) == (cost, cost is not None)
+    assert done.notes[-1] == note
 
 
 def test_a_mapping_is_refused(tmp_path):

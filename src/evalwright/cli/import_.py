@@ -144,12 +144,13 @@ def _refuse_suites(files: Sequence[Path]) -> None:
 
 def _list_prices(name: str) -> ListPricing:
     """The list prices, for a format whose costs can be computed from them. Raises InputError for others."""
+    from inspect import signature
+
     from evalwright.importers.pricing import ListPricing
-    from evalwright.importers.traces import TraceImporter
     from evalwright.llm.prices import built_in_price, day_of_prices, dollars
 
     importer = registry.load("importers", name)
-    if not (isinstance(importer, type) and issubclass(importer, TraceImporter)):
+    if "pricing" not in signature(importer.import_files).parameters:
         raise InputError(f"--price: the format {name} has no token counts of one model to compute costs from")
 
     def price_of(model: str, read: int, written: int, cached: int, cache_write: int) -> float | None:

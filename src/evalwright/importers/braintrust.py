@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from evalwright.importers.call_payloads import reply_messages, request_messages
 from evalwright.importers.platform_documents import number_under, platform_objects, text_of
 from evalwright.importers.platform_scores import braintrust_scores
 from evalwright.importers.record_values import dictionaries
 from evalwright.importers.span_files import Lose
-from evalwright.importers.spans import import_spans
+from evalwright.importers.spans import ReadSpans, SpanImporter
 from evalwright.importers.wire_spans import WireEvent, WireSpan, moment_ns
-from evalwright.model.import_result import ImportResult
 
 __all__ = ["BraintrustSpans"]
 
@@ -26,14 +25,6 @@ _USED = {
     "llm.token_count.completion_details.reasoning": "completion_reasoning_tokens",
     "llm.cost.total": "estimated_cost",
 }
-
-
-class BraintrustSpans:
-    """Spans of Braintrust's experiments and logs."""
-
-    @staticmethod
-    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
-        return import_spans(sources, out, mapping, read)
 
 
 def read(source: Path, lose: Lose) -> Iterator[WireSpan]:
@@ -153,3 +144,9 @@ def _moment(metrics: Mapping[str, Any], key: str, faults: list[str]) -> int | No
     """A time in seconds since 1970, in nanoseconds."""
     seconds = number_under(metrics, key)
     return moment_ns(metrics.get(key) if seconds is None else seconds * 1000, f"metrics.{key}", faults)
+
+
+class BraintrustSpans(SpanImporter):
+    """Spans of Braintrust's experiments and logs."""
+
+    read: ClassVar[ReadSpans] = staticmethod(read)

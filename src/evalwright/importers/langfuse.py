@@ -10,16 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from evalwright.importers.platform_documents import number_under, platform_objects, text_of
 from evalwright.importers.platform_scores import langfuse_scores
 from evalwright.importers.record_values import described, dictionaries
 from evalwright.importers.span_files import Lose
 from evalwright.importers.span_messages import json_content
-from evalwright.importers.spans import import_spans
+from evalwright.importers.spans import ReadSpans, SpanImporter
 from evalwright.importers.wire_spans import WireSpan, moment_ns
-from evalwright.model.import_result import ImportResult
 
 __all__ = ["LangfuseTraces"]
 
@@ -31,15 +30,6 @@ _VALUES = (("input", "input.value"), ("output", "output.value"))
 _IDS = (("sessionId", "session.id"), ("userId", "user.id"))
 _WORD = re.compile("_([a-z])")
 """The beginning of a word in a name, but the first one."""
-
-
-class LangfuseTraces:
-    """Traces of Langfuse with their observations, or observations alone, as its API returns and its exports have
-    them."""
-
-    @staticmethod
-    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
-        return import_spans(sources, out, mapping, read)
 
 
 def read(source: Path, lose: Lose) -> Iterator[WireSpan]:
@@ -237,3 +227,10 @@ def _numbers(holder: Any, place: str, lose: Lose, above: str = "") -> dict[str, 
 def _sum(counts: Mapping[str, float], words: Sequence[str]) -> float | None:
     named = [key for key in counts if any(word in key.lower() for word in words) and "cost" not in key.lower()]
     return sum(counts[key] for key in named) if named else None
+
+
+class LangfuseTraces(SpanImporter):
+    """Traces of Langfuse with their observations, or observations alone, as its API returns and its exports have
+    them."""
+
+    read: ClassVar[ReadSpans] = staticmethod(read)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from evalwright.importers.call_payloads import reply_messages, request_messages
 from evalwright.importers.platform_documents import number_under, platform_objects, text_of
@@ -15,9 +15,8 @@ from evalwright.importers.platform_scores import langsmith_scores
 from evalwright.importers.record_values import dictionaries
 from evalwright.importers.span_files import Lose
 from evalwright.importers.span_messages import json_content
-from evalwright.importers.spans import import_spans
+from evalwright.importers.spans import ReadSpans, SpanImporter
 from evalwright.importers.wire_spans import WireSpan, moment_ns
-from evalwright.model.import_result import ImportResult
 
 __all__ = ["LangSmithRuns"]
 
@@ -38,14 +37,6 @@ _PARTS = {
     "llm.token_count.completion_details.reasoning": (_SAID, ("reasoning", "reasoning_tokens")),
 }
 """Parts of a number of tokens: the names of the mappings in which SDKs put them, and theirs."""
-
-
-class LangSmithRuns:
-    """Runs of LangSmith, one by one or with their `child_runs`."""
-
-    @staticmethod
-    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
-        return import_spans(sources, out, mapping, read)
 
 
 def read(source: Path, lose: Lose) -> Iterator[WireSpan]:
@@ -161,3 +152,9 @@ def _usages(run: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
                 value = value.get(step) if isinstance(value, dict) else None
         if isinstance(value, dict):
             yield value
+
+
+class LangSmithRuns(SpanImporter):
+    """Runs of LangSmith, one by one or with their `child_runs`."""
+
+    read: ClassVar[ReadSpans] = staticmethod(read)

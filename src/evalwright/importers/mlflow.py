@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from evalwright.importers.call_payloads import reply_messages, request_messages
 from evalwright.importers.platform_documents import platform_objects, text_of
@@ -12,9 +12,8 @@ from evalwright.importers.platform_scores import mlflow_facts, mlflow_scores
 from evalwright.importers.record_values import dictionaries
 from evalwright.importers.span_files import Lose
 from evalwright.importers.span_messages import json_content
-from evalwright.importers.spans import import_spans
+from evalwright.importers.spans import ReadSpans, SpanImporter
 from evalwright.importers.wire_spans import WireSpan, otlp_span, storable
-from evalwright.model.import_result import ImportResult
 
 __all__ = ["MlflowTraces"]
 
@@ -33,14 +32,6 @@ _USAGE, _COST = "mlflow.chat.tokenUsage", "mlflow.llm.cost"
 _TOTALS = {_USAGE: "mlflow.trace.tokenUsage", _COST: "mlflow.trace.cost"}
 """What the spans of a trace have used, and where the trace has its sum, which counts where no span inside has any."""
 _ABOUT = {"mlflow.trace.session": "session.id", "mlflow.trace.user": "user.id"}
-
-
-class MlflowTraces:
-    """Traces of MLflow, as documents, in a list or one on each line."""
-
-    @staticmethod
-    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
-        return import_spans(sources, out, mapping, read)
 
 
 def read(source: Path, lose: Lose) -> Iterator[WireSpan]:
@@ -154,3 +145,9 @@ def _exception(raw: Mapping[str, Any]) -> str | None:
         if event.get("name") == "exception" and isinstance(about, dict):
             return f"{about.get('exception.type', 'exception')}: {about.get('exception.message', '')}"
     return None
+
+
+class MlflowTraces(SpanImporter):
+    """Traces of MLflow, as documents, in a list or one on each line."""
+
+    read: ClassVar[ReadSpans] = staticmethod(read)

@@ -3,19 +3,18 @@ is sent to a tracing endpoint."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from evalwright.files.plain import mapping_or_empty
 from evalwright.importers.call_payloads import reply_messages, request_messages
 from evalwright.importers.platform_documents import platform_objects, text_of
 from evalwright.importers.record_values import dictionaries
 from evalwright.importers.span_files import Lose
-from evalwright.importers.spans import import_spans
+from evalwright.importers.spans import ReadSpans, SpanImporter
 from evalwright.importers.wire_spans import WireSpan, moment_ns
-from evalwright.model.import_result import ImportResult
 
 __all__ = ["OpenAIAgents"]
 
@@ -29,14 +28,6 @@ _USED = {
     "llm.token_count.prompt_details.cache_write": ("input_tokens_details", "cache_write_tokens"),
     "llm.token_count.completion_details.reasoning": ("output_tokens_details", "reasoning_tokens"),
 }
-
-
-class OpenAIAgents:
-    """Traces and spans of the OpenAI Agents SDK."""
-
-    @staticmethod
-    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
-        return import_spans(sources, out, mapping, read)
 
 
 def read(source: Path, lose: Lose) -> Iterator[WireSpan]:
@@ -119,3 +110,9 @@ def _usage_of(data: Mapping[str, Any]) -> dict[str, Any]:
     usage = next((holder["usage"] for holder in holders if holder.get("usage")), None)
     found = {name: reduce(lambda at, key: mapping_or_empty(at).get(key), path, usage) for name, path in _USED.items()}
     return {name: count for name, count in found.items() if count is not None}
+
+
+class OpenAIAgents(SpanImporter):
+    """Traces and spans of the OpenAI Agents SDK."""
+
+    read: ClassVar[ReadSpans] = staticmethod(read)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from evalwright.errors import counted
+from evalwright.importers.span_conventions import models_of
 from evalwright.model.trace import Metrics, Trace
 
 __all__ = ["ListPricing", "PriceOf"]
@@ -13,6 +14,9 @@ __all__ = ["ListPricing", "PriceOf"]
 PriceOf = Callable[[str, int, int, int, int], float | None]
 """US dollars for a model's tokens: input, output, and the parts of the input that were read from and written to the
 cache. None for a model without a price."""
+
+_UNNAMED = "recorded"
+"""What a system is called whose recording does not name it."""
 
 
 class ListPricing:
@@ -26,9 +30,11 @@ class ListPricing:
         metrics = trace.metrics
         if metrics.cost_usd is not None:
             return
-        models = set(_models(trace)) or {trace.variant_name}
+        models = set(_models(trace)) or {trace.variant_name} - {_UNNAMED}
         if metrics.token_input is None or metrics.token_output is None:
             self._counts["without tokens"] += 1
+        elif not models:
+            self._counts["that names no model"] += 1
         elif len(models) > 1:
             self._counts["of several models, whose tokens are counted together"] += 1
         else:
@@ -63,6 +69,9 @@ def _models(trace: Trace) -> Iterator[str]:
     agent = trace.extra.get("agent")
     named = [trace.extra.get("model"), agent.get("model_name") if isinstance(agent, dict) else None]
     yield from (model for model in [*trace.extra.get("models", ()), *named] if isinstance(model, str))
+    for span in trace.spans:
+        if span.kind == "llm":
+            yield from models_of(span.attributes)[:1]
 
 
 def _cached_tokens(metrics: Metrics, what: str) -> int:

@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import msgspec
 
 from evalwright.errors import InputError, Problem, counted
+from evalwright.importers.pricing import ListPricing
 from evalwright.importers.record_values import numbers_in_range
 from evalwright.importers.span_files import Lose, read_spans
 from evalwright.importers.span_traces import trace_of_spans
@@ -31,26 +32,10 @@ from evalwright.importers.written_suite import (
 from evalwright.model.import_result import ImportResult
 from evalwright.model.trace import Trace
 
-__all__ = ["OpenInference", "OtlpJson", "import_spans"]
+__all__ = ["OpenInference", "OtlpJson", "ReadSpans", "SpanImporter"]
 
 _SHOWN = 5
 """Losses that are listed one by one."""
-
-
-class OtlpJson:
-    """OpenTelemetry spans in documents with `resourceSpans`, as a collector's file exporter writes them."""
-
-    @staticmethod
-    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
-        return import_spans(sources, out, mapping, partial(read_spans, plain=False))
-
-
-class OpenInference:
-    """OpenInference spans: like `otlp-json`, and plain ones, as SDKs print them and Phoenix exports them."""
-
-    @staticmethod
-    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
-        return import_spans(sources, out, mapping, partial(read_spans, plain=True))
 
 
 class ReadSpans(Protocol):
@@ -59,13 +44,47 @@ class ReadSpans(Protocol):
     def __call__(self, source: Path, *, lose: Lose) -> Iterator[WireSpan]: ...
 
 
-def import_spans(
-    sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None, read: ReadSpans
-) -> ImportResult:
-    """Write the suite for files of spans into folder `out`; parts of them that could not be used are in the notes.
+class SpanImporter:
+    """An import format whose files are read as spans."""
 
-    Raises InputError if a file cannot be read or none has spans; nothing is written then.
-    """
+    read: ClassVar[ReadSpans]
+    """The spans of a file."""
+
+    @classmethod
+    def import_files(
+        cls,
+        sources: Sequence[Path],
+        out: Path,
+        mapping: Mapping[str, str] | None = None,
+        pricing: ListPricing | None = None,
+    ) -> ImportResult:
+        """Write the suite for files of spans into folder `out`; parts of them that could not be used are in the notes.
+
+        `pricing` fills in costs that they lack. Raises InputError if a file cannot be read or none has spans; nothing
+        is written then.
+        """
+        return _import_spans(sources, out, mapping, cls.read, pricing)
+
+
+class OtlpJson(SpanImporter):
+    """OpenTelemetry spans in documents with `resourceSpans`, as a collector's file exporter writes them."""
+
+    read: ClassVar[ReadSpans] = staticmethod(partial(read_spans, plain=False))
+
+
+class OpenInference(SpanImporter):
+    """OpenInference spans: like `otlp-json`, and plain ones, as SDKs print them and Phoenix exports them."""
+
+    read: ClassVar[ReadSpans] = staticmethod(partial(read_spans, plain=True))
+
+
+def _import_spans(
+    sources: Sequence[Path],
+    out: Path,
+    mapping: Mapping[str, str] | None,
+    read: ReadSpans,
+    pricing: ListPricing | None,
+) -> ImportResult:
     if mapping:
         raise InputError("spans need no mapping: it is not supported for this format")
     check_free(out)
@@ -80,11 +99,13 @@ def import_spans(
         if not spool.keys:
             raise InputError(losses.problems(source) or [Problem(str(source), "contains no spans")])
         losses.file = ""
-        written = _Cases(sources, losses)
+        written = _Cases(sources, losses, pricing)
         write_cases(out, without_secrets(written.pieces(spool)))
     description = f"{written.cases} recorded traces, replayed and judged"
     files = write_suite(out, suite_name(sources, out), description, [ANSWERED])
-    return ImportResult(written.cases, 1, written.cases, files, written.notes())
+    return ImportResult(
+        written.cases, 1, written.cases, files, [*written.notes(), *(pricing.notes() if pricing else ())]
+    )
 
 
 class _Losses:
@@ -113,12 +134,12 @@ class _Losses:
 class _Cases:
     """The cases of a file, and what its user should know about them."""
 
-    def __init__(self, sources: Sequence[Path], losses: _Losses) -> None:
+    def __init__(self, sources: Sequence[Path], losses: _Losses, pricing: ListPricing | None) -> None:
         self.cases = 0
         self._source = sources[0]
         more = f" and {counted(len(sources) - 1, 'more file')}" if len(sources) > 1 else ""
         self._origin = f"{self._source.name}{more}"
-        self._losses = losses
+        self._losses, self._pricing = losses, pricing
         self._scores: dict[str, None] = {}
         self._counts = {"err": 0, "silent": 0, "unrecorded": 0, "warned": 0}
 
@@ -135,6 +156,8 @@ class _Cases:
                 continue
             trace, about, facts = trace_of_spans(records, self._origin)
             self._note(trace)
+            if self._pricing:
+                self._pricing.fill(trace)
             yield from case_pieces(_case(trace, about, facts), [trace])
         if not self.cases:
             raise InputError(self._losses.problems(self._source))
