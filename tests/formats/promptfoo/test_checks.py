@@ -339,9 +339,9 @@ def test_calls_of_tools_are_those_that_the_provider_offers(tmp_path, output, rea
     kinds += [{"type": "not-is-valid-openai-tools-call"}]  # as in promptfoo, it is the same
     config = {
         "providers": [{"id": "python:p.py", "config": {"tools": "file://tools.json"}}],
-        "tests": [{"vars": {"said": {"output": output}}, "assert": kinds}],
+        "tests": [{"vars": {"said": {"output": output}, "name": "w"}, "assert": kinds}],
     }
-    tools = json.dumps([{"type": "function", "function": WEATHER}])
+    tools = json.dumps([{"type": "function", "function": {**WEATHER, "name": "{{name}}"}}])  # filled in
     result = run(tmp_path, config, **{"p.py": SAYING, "tools.json": tools})
     assert [row.status for row in result.rows] == ["fail" if reason else "pass"] * 2
     assert reason is None or reason in result.rows[1].reason

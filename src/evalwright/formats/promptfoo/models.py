@@ -22,6 +22,7 @@ from evalwright.formats.promptfoo.providers import (
 )
 from evalwright.formats.promptfoo.request_parts import sent_part
 from evalwright.formats.promptfoo.responses_settings import responses_settings
+from evalwright.formats.promptfoo.templates import render_all
 from evalwright.formats.promptfoo.values import as_javascript
 from evalwright.llm.replies import arguments_in
 from evalwright.model.chat import ChatMessage, ChatRequest
@@ -130,9 +131,11 @@ def settings_of(provider: Provider, more: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def offered_tools(provider: Provider, folder: str, variables: Mapping[str, Any]) -> dict[str, Any]:
-    """The `tools` and `functions` in the configuration of a provider, those in files included."""
+    """The `tools` and `functions` in the configuration of a provider, those in files included; as in promptfoo, the
+    templates of these are filled in as well, for judging calls if not for the model."""
     config, keys = provider.get("config", {}), ("tools", "functions")
-    return {key: sent_part(key, config[key], folder, variables) for key in keys if config.get(key) is not None}
+    offered = {key: sent_part(key, config[key], folder, variables) for key in keys if config.get(key) is not None}
+    return {key: render_all(value, variables) for key, value in offered.items()}
 
 
 def _responding(request: ChatRequest) -> ChatRequest:
