@@ -266,6 +266,20 @@ def test_references_may_lead_to_places_in_other_files(tmp_path):
     ] * 2
 
 
+def test_keys_beside_a_reference_take_the_place_of_what_it_refers_to(tmp_path):
+    templates = {"has": {"type": "contains", "value": "a", "weight": 2}, "word": "b"}
+    own = {"value": {"$ref": "#/assertionTemplates/word"}, "metric": "m"}
+    tests = [{"vars": {"q": {"$ref": "#/assertionTemplates/word", "x": 1}}}]
+    asserts = [{"$ref": "#/assertionTemplates/has", **own}, {"$ref": "#/assertionTemplates/has"}]
+    config = {**ECHO, "assertionTemplates": templates, "tests": tests, "defaultTest": {"assert": asserts}}
+    suite = load_suite(write(tmp_path, config))
+    assert [spec.config["assertion"] for spec in suite.cases[0].evaluators] == [
+        {"type": "contains", "value": "b", "weight": 2, "metric": "m"}, templates["has"],
+    ]  # fmt: skip
+    assert suite.cases[0].input == {"q": "b"}
+    assert [str(warning) for warning in suite.warnings if "$ref: x: not read beside it" in str(warning)]
+
+
 def test_references_that_lead_nowhere_or_to_themselves_are_reported(tmp_path):
     tests = [{"$ref": one} for one in ("gone.yaml", "common.yaml#/gone", "common.yaml#/a", "#/gone")]
     with pytest.raises(InputError) as refused:

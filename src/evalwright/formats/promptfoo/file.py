@@ -57,11 +57,22 @@ class _References:
         reference = value.get("$ref")
         match = _REFERENCE.fullmatch(reference) if isinstance(reference, str) else None
         if match is not None and (match[1] or match[2]):  # "#" alone is of a JSON Schema
-            return self._target(match, place, behind)
+            own = {key: one for key, one in value.items() if key != "$ref"}
+            return self._with_own(self._target(match, place, behind), self.resolved(own, place, behind), place)
         schemas = place[-1:] == ("parameters",) and bool({"tools", "functions"} & set(map(str, place)))
         if schemas:
             return value
         return as_it_was({key: self.resolved(one, (*place, str(key)), behind) for key, one in value.items()}, value)
+
+    def _with_own(self, target: Any, own: dict[str, Any], place: Place) -> Any:
+        """What is referred to, in which the keys beside `$ref` take the place of those of the same name."""
+        if isinstance(target, dict):
+            return {**target, **own}
+        if own and target is not None:
+            self._origin.at(*place).warn(
+                f"$ref: {', '.join(map(str, own))}: not read beside it, as it refers to no mapping", unread=True
+            )
+        return target
 
     def _target(self, reference: re.Match[str], place: Place, behind: tuple[str, ...]) -> Any:
         target = f"{reference[1] or self._named}#{reference[2] or ''}"
