@@ -32,6 +32,12 @@ def call_api(prompt, options, context):
 def silent(prompt, options, context):
     return {"output": "done"}
 """
+SPANS = "agent.run,execute_tool search_orders,execute_tool refund"
+IN_PYTHON = (
+    "all(span['endTime'] >= span['startTime'] > 0 for span in context['trace']['spans'])"
+    " and context['trace']['spans'][1]['attributes']['gen_ai.tool.name'] == 'search_orders'"
+    " and context['trace']['spans'][1]['parentSpanId'] == context['trace']['spans'][0]['spanId']"
+)
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -63,8 +69,10 @@ def test_spans_of_a_provider_in_python_are_judged(tmp_path):
         {"type": "trace-span-count", "value": {"pattern": "agent.*", "min": 1, "max": 1}},
         {"type": "trace-span-duration", "value": {"pattern": "agent.*", "max": 60000}},
         {"type": "trace-error-spans"},
+        {"type": "javascript", "value": "context.trace.spans.map((span) => span.name).join() === context.vars.spans"},
+        {"type": "python", "value": IN_PYTHON},
     ]
-    config = {"prompts": ["{{q}}"], "tests": [{"vars": {"q": "a"}, "assert": asserts}]}
+    config = {"prompts": ["{{q}}"], "tests": [{"vars": {"q": "a", "spans": SPANS}, "assert": asserts}]}
     providers = ["python:agent.py", "python:agent.py:silent"]
     result = run(tmp_path, {**config, "providers": providers}, agent__py=AGENT)
     assert result.statuses == ["pass", "error"]

@@ -18,7 +18,7 @@ from evalwright.formats.promptfoo.values import shown_text
 from evalwright.model.chat import ChatRequest
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
-from evalwright.model.trace import Metrics, Trace
+from evalwright.model.trace import Metrics, Span, Trace
 from evalwright.registry import resolve
 
 __all__ = [
@@ -270,7 +270,31 @@ def context_of(question: AssertionInput) -> dict[str, Any]:
         context["logProbs"] = remarks["logProbs"]
     if (config := question.assertion.get("config")) is not None:
         context["config"] = config
+    if question.trace.spans:
+        context["trace"] = {
+            "evaluationId": question.trace.run_id,
+            "testCaseId": question.case.id,
+            "metadata": {},
+            "spans": [*map(_shown_span, question.trace.spans)],
+        }
     return context
+
+
+def _shown_span(span: Span) -> dict[str, Any]:
+    """A span under promptfoo's names; times are milliseconds since 1970, the code is 2 if it failed."""
+    values = (("input.value", span.input), ("output.value", span.output))
+    attributes = {**span.attributes, **{key: value for key, value in values if value is not None}}
+    fields = {
+        "spanId": span.id,
+        "parentSpanId": span.parent_id,
+        "name": span.name,
+        "startTime": span.started_at and span.started_at.timestamp() * 1000,
+        "endTime": span.finished_at and span.finished_at.timestamp() * 1000,
+        "attributes": attributes,
+        "statusCode": 2 if span.status == "error" else 0,
+        "statusMessage": span.error,
+    }
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 def transform_context_of(question: AssertionInput) -> dict[str, Any]:
