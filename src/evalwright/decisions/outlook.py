@@ -11,6 +11,7 @@ from evalwright.statistics.clusters import jackknife_error
 from evalwright.statistics.differences import decide_difference
 from evalwright.statistics.distributions import normal_quantile, two_sided_z
 from evalwright.statistics.power import power_paired_t
+from evalwright.statistics.units import FEW_UNITS
 
 __all__ = ["next_part"]
 
@@ -58,7 +59,11 @@ def _need_of_difference(decision: Decision, pairs: Pairs, now: int, *, better: b
         return claim, None
     if not error:
         return claim, _without_spread(decision, pairs, null, alpha)
-    needed = power_paired_t(abs(gap), error * sqrt(now), alpha).n_required_ceil
+    # Degrees of freedom are those of the units: cases of few groups say less than as many of many.
+    units = now if decision.population == "suite" else decision.effective_units
+    of_units = power_paired_t(abs(gap), error * sqrt(units), alpha).n_required_ceil
+    of_units += of_units == FEW_UNITS  # so many units, all different, are one too few for Student's t
+    needed = ceil(of_units * now / units)
     if needed > now:
         return claim, needed
     # Student's t would have decided: another method does, whose interval is wider.

@@ -24,6 +24,8 @@ def next_step(decision: Decision) -> str | None:
 
 def _more_cases(decision: Decision, needed: NextPart) -> str:
     trials = f" × {needed.trials}" if needed.trials > 1 else ""
+    if decision.units < decision.n < needed.cases:
+        trials += f" in {needed.cases * decision.units / decision.n:,.0f} groups like these"
     cost = "" if needed.cost_usd is None else f", {money(needed.cost_usd)} more"
     difference = bare(decision.difference, decision.metric)
     return f'about {needed.cases:,} cases{trials} for "{needed.claim}" at 80 % if {difference} holds{cost}'
