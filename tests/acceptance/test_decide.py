@@ -36,8 +36,8 @@ def test_the_first_line_says_the_verdict_and_all_fits_eighty_columns(made: Proje
     assert [run.name in line for run, line in zip((a, b), lines[1:3], strict=True)] == [True, True]
     assert max(map(len, lines)) <= 80
     assert "B 8 (target 8)" in ended.out
-    assert "  of trials  +5.3 pp [" in ended.out  # share of trials that erred, with its interval
-    assert "at the extremes" in ended.out
+    assert "  error rate +5.3 pp [" in ended.out  # share of trials that erred, with its interval
+    assert "whatever they" in ended.out
     strict = made.evalwright("decide", a, b, "--errors", "strict", COLUMNS="80").out
     assert "errors strict" in strict  # no default is hidden that is not kept
     assert "latency" in ended.out

@@ -185,9 +185,10 @@ def _errors(decision: Decision) -> list[str]:
         return []
     low, high = (bare(end, metric) for end in (errors.lowest, errors.highest))
     share = with_ends(errors.share_difference, errors.ci, PASS_RATE)
+    span = "" if low == high else f"; B − A from {low} to {high}, whatever they would have been"
     return [
         f"  errors     {text}",
-        f"  of trials  {share}; at the extremes {low} to {high}",
+        f"  error rate {share}{span}",
     ]
 
 
