@@ -33,3 +33,10 @@ def test_a_cell_leads_to_the_other_variants_of_its_case(run):
         text = client.get(other).text
     assert seen(navigation) == "Other variants hasty ✗ Fail"
     assert "hasty trial 2" in seen(text)
+
+
+def test_of_several_variants_the_list_of_runs_has_the_highest_rate_without_an_interval(run):
+    """Its own interval is not that of a rate which was chosen for being the highest."""
+    with site(run.parent) as client:
+        [cell] = re.findall(r'<td data-label="Pass rate".*?</td>', page(client, "/"), re.DOTALL)
+    assert re.fullmatch(r"[\d.]+% highest of 2: careful", seen(cell))

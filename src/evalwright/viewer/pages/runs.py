@@ -30,7 +30,7 @@ class RunRow(NamedTuple):
     started: datetime | None
     cells: int
     rates: list[VariantRate]
-    """The rates of variants that have verdicts, the best first."""
+    """The rates of variants that have verdicts, the highest first."""
     variants: int
     errors: int
     cost: float | None
@@ -42,13 +42,14 @@ class RunRow(NamedTuple):
     """Whether its suite has only scores, and so no pass rate."""
 
     @property
-    def best(self) -> VariantRate | None:
-        """The best variant's rate: a mean over variants would be meaningless."""
+    def highest(self) -> VariantRate | None:
+        """The highest rate of a variant: a mean over variants would be meaningless. Of several, it has no interval, as
+        being the highest is partly luck: of 10 equal variants of 60 cases, its own would miss the rate in 12 %."""
         return self.rates[0] if self.rates else None
 
 
 class RunChange(NamedTuple):
-    """Its best variant against the run of the same eval before."""
+    """Its variant with the highest rate against the run of the same eval before."""
 
     before: str
     variant: str
@@ -145,9 +146,9 @@ def _compared_row(
         return RunRow(source.id, source.id, summary, None, 0, [], 0, 0, None, None, "cannot be read")
     row = run_row(summary, source, ids)._replace(is_baseline=source.is_baseline())
     before = None if older is None else shelf.summary(older)
-    if older is None or before is None or isinstance(before, str) or row.best is None:
+    if older is None or before is None or isinstance(before, str) or row.highest is None:
         return row
-    variant = row.best.variant
+    variant = row.highest.variant
     if all(variant_rate.variant != variant for variant_rate in _rates(before)):
         return row
     state = before.finished_at, before.cells_total, summary.finished_at, summary.cells_total
@@ -157,7 +158,7 @@ def _compared_row(
 
 
 def _rates(summary: RunSummary) -> list[VariantRate]:
-    """The best first; none of a run that has only scores."""
+    """The highest first; none of a run that has only scores."""
     if summary.scored is True:
         return []
     rated = [
@@ -212,7 +213,7 @@ _SORTS = {
 }
 _VALUES: Mapping[str, Callable[[RunRow], Any]] = {
     "name": lambda row: row.name,
-    "pass_rate": lambda row: row.best and row.best.rate,
+    "pass_rate": lambda row: row.highest and row.highest.rate,
     "errors": lambda row: row.errors,
     "cells": lambda row: row.cells,
     "cost": lambda row: row.cost,
