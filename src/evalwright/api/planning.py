@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from evalwright.decisions.gate_planning import GatePlan
     from evalwright.decisions.planning import PlanRow, SuitePlan
     from evalwright.decisions.sides import SideCounts
+    from evalwright.model.summary import RunSummary
 
 __all__ = ["CasesPlan", "plan"]
 
@@ -47,6 +48,11 @@ class CasesPlan:
         `cheapest`, `curve` (cases and power), `cases_range` (cases for the requested power at both ends of the 95 %
         interval of how much cases vary in the runs)."""
         return tuple(self._record.rows)
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """About the judges of the runs: how much of a change that people would see their verdicts show."""
+        return tuple(self._record.notes)
 
     @property
     def gate(self) -> GatePlan | None:
@@ -136,6 +142,7 @@ def plan(
     Raises:
         InputError: arguments that cannot be used, a suite or a run that cannot be read.
     """
+    from evalwright.decisions.planned_judges import judge_notes
     from evalwright.decisions.planning import Aim, suite_plan
     from evalwright.decisions.score_planning import score_plan
 
@@ -148,12 +155,14 @@ def plan(
     if problems:
         raise InputError(problems)
     listed = [runs] if isinstance(runs, Run | str | os.PathLike) else list(runs or ())
-    sides = [_side(run_of(run)) for run in listed]
+    found = [_side(run_of(run)) for run in listed]
+    sides = [side for side, _ in found]
     planned = _planned(suite)
     aim = Aim(seen or 0.0, loss, alpha, power)
     numbers = sorted(set(trials))
     if metric == "pass_rate":
         record = suite_plan(planned.name, planned.cases, sides, numbers, aim, at_least, planned.concurrency)
+        record.notes = judge_notes([summary for _, summary in found], aim.detect)
     else:
         record = score_plan(planned.name, planned.cases, sides, numbers, aim, metric, planned.concurrency)
     return CasesPlan(record, ", ".join(run_of(run)._label for run in listed), planned.warnings)
@@ -184,16 +193,16 @@ def _problems(
 
 
 @rereading
-def _side(run: Run) -> SideCounts:
+def _side(run: Run) -> tuple[SideCounts, RunSummary | None]:
     from evalwright.decisions.sides import sides_of
     from evalwright.decisions.spreads import judged_side
 
     reader, stored = run._open_records()
     with closing(reader):
-        side = judged_side(sides_of(reader, stored))
+        side, summary = judged_side(sides_of(reader, stored)), reader.summary()
     if side is None:
         raise InputError(refused("runs", f"{run._label} has no cell with a verdict"))
-    return side
+    return side, summary
 
 
 class _Planned(NamedTuple):

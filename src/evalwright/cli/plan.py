@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from evalwright.decisions.planning import Aim, SuitePlan
     from evalwright.decisions.sides import SideCounts
     from evalwright.model.suite import Suite
+    from evalwright.model.summary import RunSummary
 
 __all__ = ["command"]
 
@@ -142,18 +143,22 @@ def _difference(detect: str | None, margin: str | None, metric: str) -> tuple[fl
 def _planned_suite(
     name: str, suite: Suite, runs: tuple[Path, ...], trials: list[int], aim: Aim, at_least: float | None, metric: str
 ) -> SuitePlan:
+    from evalwright.decisions.planned_judges import judge_notes
     from evalwright.decisions.planning import suite_plan
     from evalwright.decisions.sides import PASS_RATE
 
     if len(runs) > 2:
         raise InputError(f"--from: expected one run or two, found {len(runs)}")
-    sides = [_side(run) for run in runs]
+    found = [_side(run) for run in runs]
+    sides = [side for side, _ in found]
     cases = sum(1 for _ in suite.cases)
     if metric != PASS_RATE:
         from evalwright.decisions.score_planning import score_plan
 
         return score_plan(name, cases, sides, trials, aim, metric, suite.run.max_concurrency)
-    return suite_plan(name, cases, sides, trials, aim, at_least, suite.run.max_concurrency)
+    planned = suite_plan(name, cases, sides, trials, aim, at_least, suite.run.max_concurrency)
+    planned.notes = judge_notes([summary for _, summary in found], aim.detect)
+    return planned
 
 
 def _rate(text: str) -> float:
@@ -179,15 +184,15 @@ def _trials(text: str) -> list[int]:
     return sorted(set(numbers))
 
 
-def _side(run: Path) -> SideCounts:
-    """The counts of the run's first variant."""
+def _side(run: Path) -> tuple[SideCounts, RunSummary | None]:
+    """The counts of the run's first variant, and what the run's summary knows of its judges."""
     from evalwright.decisions.sides import sides_of
     from evalwright.decisions.spreads import judged_side
     from evalwright.run.stored_run import open_run
 
     reader, plan = open_run(run)
     with closing(reader):
-        side = judged_side(sides_of(reader, plan))
+        side, summary = judged_side(sides_of(reader, plan)), reader.summary()
     if side is None:
         raise InputError(f"{run} has no cell with a verdict")
-    return side
+    return side, summary

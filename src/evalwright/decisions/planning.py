@@ -82,6 +82,8 @@ class SuitePlan(msgspec.Struct):
     """The share of the variance of the run's pass rate that comes from trials contradicting each other."""
     metric: str = PASS_RATE
     """Or an evaluator: `detect`, `margin` and `detectable` are then in the units of its scores."""
+    notes: list[str] = []
+    """About the judges of the runs, whose verdicts the plan is about."""
     schema_version: str = "1.0"
 
     @property

@@ -20,7 +20,12 @@ __all__ = ["planned_claim", "planning_lines"]
 def planning_lines(plan: SuitePlan, runs: str) -> list[str]:
     """What it takes to show a difference, and what a gate would do; `runs` are the runs behind the estimates."""
     parts = [_difference(plan, runs) if plan.rows else [], _gate(plan.gate, plan.suite) if plan.gate else []]
+    parts.append([line for note in plan.notes for line in _wrapped(f"note: {one_line(note)}")])
     return [line for part in parts if part for line in ["", *part]][1:]
+
+
+def _wrapped(line: str) -> list[str]:
+    return wrap(line, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def _difference(plan: SuitePlan, runs: str) -> list[str]:
@@ -32,7 +37,7 @@ def _difference(plan: SuitePlan, runs: str) -> list[str]:
         f"To show {planned_claim(plan)} at alpha {level}: {one_line(plan.suite, 30)}, "
         f"{counted(plan.cases, 'case')}{source}"
     )
-    lines = wrap(title, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    lines = _wrapped(title)
     if not runs:
         lines += ["  how many cases pass in only one of two runs is assumed; --from A B learns it"]
     for assumed, found in groupby(plan.rows, key=lambda row: row.assumed):
