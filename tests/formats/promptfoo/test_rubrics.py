@@ -145,3 +145,19 @@ def test_a_judge_that_is_told_no_criterion_has_no_verdict(kind, reply, value):
     """Models have an opinion all the same."""
     with pytest.raises(EvaluatorError, match=f"{kind} needs a value: expected text"):
         given(kind, [reply] * 4, value=value)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "told"),
+    [
+        ([{"role": "user", "content": "{{output}}?"}], '[{"role":"user","content":"x?"}]'),
+        ("- role: user\n  content: '{{output}}?'\n", "- role: user\n  content: 'x?'\n"),
+    ],
+)
+def test_a_program_as_a_judge_gets_the_prompt_as_it_is(tmp_path, prompt, told):
+    judge = f"""
+def call_api(prompt, options, context):
+    return {{"output": '{{"pass": true}}' if prompt == {told!r} else '{{"pass": false}}'}}
+"""
+    assertion = {"type": "llm-rubric", "value": "r", "provider": "python:judge.py", "rubricPrompt": prompt}
+    assert asserted(tmp_path, "x", assertion, **{"judge.py": judge}).statuses == ["pass"]

@@ -58,7 +58,7 @@ class Grader:
 
     async def ask(self, messages: list[dict[str, Any]]) -> str:
         """The reply. Raises EvaluatorError."""
-        if not self._is_model:
+        if not self.is_model:
             return await self._program_reply(
                 compact_json(messages) if len(messages) > 1 else str(messages[0]["content"])
             )
@@ -75,11 +75,12 @@ class Grader:
 
     def forget(self, messages: list[dict[str, Any]]) -> None:
         """Do not cache the reply to these messages: it cannot be used."""
-        if self._is_model:
+        if self.is_model:
             session().models.forget(self._request(messages))
 
     @property
-    def _is_model(self) -> bool:
+    def is_model(self) -> bool:
+        """Whether it gets messages; a program gets the prompt as it is."""
         return provider_kind(called_of(self.provider)) == "chat"
 
     def _request(self, messages: list[dict[str, Any]]) -> ChatRequest:
@@ -140,6 +141,6 @@ def grader_requests(
         return []
     if kind == "embedding":
         return [grader.embedder]
-    if not grader._is_model:
+    if not grader.is_model:
         return []
     return [msgspec.structs.replace(request_of(grader.provider, "", {}, folder), messages=[])]

@@ -73,7 +73,8 @@ async def own_messages(
         if in_file(prompt):
             prompt = await call_file(folder, prompt, "get_prompt", [])
         rendered = _rendered_prompt(prompt if isinstance(prompt, str) else compact_json(prompt), names)
-        return messages_in(rendered, grader_of(assertion, options, folder, "text").provider)
+        grader = grader_of(assertion, options, folder, "text")
+        return messages_in(rendered, grader.provider) if grader.is_model else user_message(rendered)
     except ScriptError as error:
         raise EvaluatorError(f"rubricPrompt: {error}", error.type) from None
     except TemplateError as error:
