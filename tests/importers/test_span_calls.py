@@ -76,12 +76,27 @@ def test_other_calls_at_the_same_time_are_several(tmp_path):
     assert sorted(one["city"] for one in counted(trace)[1]) == ["Bonn", "Bonn", "Rome"]
 
 
-def test_an_executed_call_has_the_arguments_that_the_model_wrote(tmp_path):
+@pytest.mark.parametrize("city", ["Bonn", '{"name": "Bonn"}'])
+def test_an_executed_call_has_the_arguments_that_the_model_wrote(tmp_path, city):
     """LangChain's span of a tool has its only argument as a text."""
-    tool = {"openinference.span.kind": "TOOL", "tool.name": "weather", "input.value": "Bonn"}
-    trace = trace_of(tmp_path, span(1, "ChatOpenAI", model(10, 2), below=0), span(2, "weather", tool, below=0))
+    tool = {"openinference.span.kind": "TOOL", "tool.name": "weather", "input.value": city}
+    trace = trace_of(tmp_path, span(1, "ChatOpenAI", model(10, 2, city), below=0), span(2, "weather", tool, below=0))
     (call,) = trace["tool_calls"]
-    assert (call["name"], call["id"], call["arguments"]) == ("weather", "in Bonn", {"city": "Bonn"})
+    assert (call["name"], call["id"], call["arguments"]) == ("weather", f"in {city}", {"city": city})
+
+
+@pytest.mark.parametrize(("city", "calls"), [("Bonn", 1), ("Rome", 2)])
+def test_a_requested_call_with_an_id_that_only_the_model_has_is_the_executed_one_with_its_arguments(
+    tmp_path, city, calls
+):
+    """OpenLLMetry writes the id of the item of a response in place of that of the call."""
+    done = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "weather", "gen_ai.tool.call.id": "call_1"}
+    done["gen_ai.tool.call.arguments"] = json.dumps({"city": city})
+    framework = span(1, "ChatOpenAI", {**model(10, 2), f"{CALL}.id": "call_1"}, below=0)
+    tool = span(3, "execute_tool weather", done, below=0)
+    trace = trace_of(tmp_path, framework, span(2, "openai.response", model(10, 2), below=1), tool)
+    assert len(trace["tool_calls"]) == calls
+    assert "call_1" in [call["id"] for call in trace["tool_calls"]]
 
 
 def called(id: str, result: str) -> list[dict[str, Any]]:
@@ -131,14 +146,16 @@ OPENLLMETRY = {
 }
 
 
+@pytest.mark.parametrize("again", [[], ["gen_ai.tool.call.arguments", "gen_ai.tool.call.result"]], ids=["one", "two"])
 @pytest.mark.parametrize("form", OPENLLMETRY)
-def test_a_tool_in_openllmetry_has_the_arguments_that_it_was_called_with(tmp_path, form):
+def test_a_tool_in_openllmetry_has_the_arguments_that_it_was_called_with(tmp_path, form, again):
     result = {"output": "20", "kwargs": {"tags": []}} if form == "langchain" else "20"
+    payloads = json.dumps(OPENLLMETRY[form]), json.dumps(result)
     tool = {
         "traceloop.span.kind": "tool",
         "traceloop.entity.name": "weather",
-        "traceloop.entity.input": json.dumps(OPENLLMETRY[form]),
-        "traceloop.entity.output": json.dumps(result),
+        **dict(zip(("traceloop.entity.input", "traceloop.entity.output"), payloads, strict=True)),
+        **dict(zip(again, payloads, strict=False)),
     }
     trace = trace_of(tmp_path, span(1, "model", model(10, 2), below=0), span(2, "weather.tool", tool, below=0))
     assert counted(trace) == (10, [{"city": "Bonn"}])

@@ -42,10 +42,10 @@ _KIND_KEYS = ("openinference.span.kind", "gen_ai.operation.name", "traceloop.spa
 _INPUTS = ("gen_ai.input.messages", "llm.input_messages", "gen_ai.prompt", "llm.prompts", "pydantic_ai.all_messages")
 _OUTPUTS = ("gen_ai.output.messages", "llm.output_messages", "gen_ai.completion", "llm.completions")
 _SHOWN_INPUTS = (
-    "input.value", "gen_ai.tool.call.arguments", "traceloop.entity.input", "tool.parameters", "tool_arguments",
+    "input.value", "traceloop.entity.input", "gen_ai.tool.call.arguments", "tool.parameters", "tool_arguments",
 )  # fmt: skip
 _SHOWN_OUTPUTS = (
-    "output.value", "gen_ai.tool.call.result", "traceloop.entity.output", "tool_response", "final_result",
+    "output.value", "traceloop.entity.output", "gen_ai.tool.call.result", "tool_response", "final_result",
 )  # fmt: skip
 _COSTS = ("llm.cost.total", "gen_ai.usage.cost", "operation.cost")
 _COUNTS = {

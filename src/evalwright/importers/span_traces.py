@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
@@ -198,10 +198,11 @@ class _Recording:
         calls = [(span.started_at or 0, call) for span, call in self._executed]
         executed = [call for _, call in calls]
         requested = {span.span_id: self._tree.requested_calls(span) for span in self._tree.models}
-        for span in self._tree.innermost_spans([span for span in self._tree.models if requested[span.span_id]]):
-            calls += [
-                (span.finished_at or 0, call) for call in requested[span.span_id] if not _take_executed(call, executed)
-            ]
+        innermost = self._tree.innermost_spans([span for span in self._tree.models if requested[span.span_id]])
+        ids = {call.id for span in innermost for call in requested[span.span_id]}
+        for span in innermost:
+            further = [call for call in requested[span.span_id] if not _take_executed(call, executed, ids)]
+            calls += [(span.finished_at or 0, call) for call in further]
         if not calls:
             return talk.tool_calls
         return [call for _, call in sorted(calls, key=lambda pair: pair[0])]
@@ -306,19 +307,25 @@ def _is_of(result: ToolResult, call: ToolCall) -> bool:
     return result.name == call.name if unnamed else result.tool_call_id == call.id
 
 
-def _take_executed(call: ToolCall, executed: list[ToolCall]) -> bool:
-    """Whether a call that a model requested is among the executed ones, each of which counts once.
+def _take_executed(call: ToolCall, executed: list[ToolCall], requested: Collection[str | None]) -> bool:
+    """Whether a call that a model requested is among the executed ones, each of which counts once; `requested` are the
+    ids of all requested calls.
 
-    The span of an executed call may lack its id or its arguments, or have these as a text only.
+    The span of an executed call may lack its id or its arguments, or have these as a text only; OpenInference writes
+    a single argument that is a text without its name, and OpenLLMetry the id of a response's item as that of its call.
     """
-    fits = [candidate for candidate in executed if candidate.id is not None and candidate.id == call.id] or [
-        candidate for candidate in executed if candidate.name == call.name and (candidate.id is None or call.id is None)
-    ]
+    same = [candidate for candidate in executed if candidate.name == call.name]
+    fits = (
+        [candidate for candidate in executed if candidate.id is not None and candidate.id == call.id]
+        or [candidate for candidate in same if candidate.id is None or call.id is None]
+        or [candidate for candidate in same if candidate.id not in requested and candidate.arguments == call.arguments]
+    )
     if fits:
         best = next((candidate for candidate in fits if candidate.arguments == call.arguments), fits[0])
         executed.remove(best)
         best.id = best.id or call.id
-        if "_raw" in best.arguments or not best.arguments:
+        unnamed = best.arguments in map(json_content, call.arguments.values())
+        if "_raw" in best.arguments or not best.arguments or unnamed:
             best.arguments = call.arguments
     return bool(fits)
 
