@@ -280,11 +280,20 @@ def stored(kind: str, **more: object) -> dict[str, object]:
     return {"type": kind, "data": {"type": kind, **more}}
 
 
+OF_RESPONSE = [
+    {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm"}]},
+    {"type": "text", "text": "Looking", "annotations": []},
+    {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "track", "arguments": '{"order": 7}'},
+]
+"""The content of a message of LangChain that a model of the Responses API wrote."""
+
+
+@pytest.mark.parametrize("content", [[{"type": "text", "text": "Looking"}, BLOCK], OF_RESPONSE], ids=["use", "items"])
 @pytest.mark.parametrize("message", [constructor, fields, stored])
-def test_the_messages_of_langchain_are_a_conversation(tmp_path, message):
+def test_the_messages_of_langchain_are_a_conversation(tmp_path, message, content):
     said = [
         message("system", content="be kind"), message("human", content=ASKED),
-        message("ai", content=[{"type": "text", "text": "Looking"}, BLOCK], tool_calls=[CALL]),
+        message("ai", content=content, tool_calls=[CALL]),
         message("tool", content="Bonn", tool_call_id="c1"), message("ai", content="In Bonn"),
     ]  # fmt: skip
     path = written(tmp_path / "x.jsonl", [{"messages": said}])
@@ -294,6 +303,7 @@ def test_the_messages_of_langchain_are_a_conversation(tmp_path, message):
     asked, _, *rest = CALLED
     assert spoken(trace) == [("system", "be kind", None), asked, ("assistant", "Looking", "track"), *rest]
     assert [(call["id"], call["arguments"]) for call in trace["tool_calls"]] == [("c1", {"order": 7})]
+    assert trace["messages"][2]["thinking"] == ("Hm" if content is OF_RESPONSE else None)
 
 
 @pytest.mark.parametrize("message", [constructor, fields, stored])

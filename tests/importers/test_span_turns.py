@@ -99,3 +99,14 @@ def test_results_with_ids_of_their_own_are_those_of_the_calls_before_them(tmp_pa
     assert heard(told)[1:-1] == [*TURN, *results]
     assert [result["tool_call_id"] for result in told["tool_results"]] == ["a", "b"][: len(results)]
     assert bool(results) != ("warnings" in told["extra"])
+
+
+def test_items_of_a_response_that_openllmetry_writes_as_texts_are_no_texts(tmp_path):
+    """It knows no parts of LangChain's messages but texts."""
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Both."}]}
+    call = {"type": "function_call", "id": "fc_1", "call_id": "a", "name": "track", "arguments": '{"order": 7}'}
+    texts = [{"type": "text", "content": json.dumps(item)} for item in (thought, call)]
+    said = parts("assistant", texts[0], SAID_TEXT, texts[1], tracked("a", 7))
+    told = trace(tmp_path, exported(span(1, "flow"), response_call(2, [QUESTION_PARTS], [said])))
+    assert heard(told)[1:] == TURN[:1]
+    assert [call["id"] for call in told["tool_calls"]] == ["a"]

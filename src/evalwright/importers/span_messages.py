@@ -122,7 +122,7 @@ def _plain_messages(message: Any, default: str) -> list[Message]:
 
 
 _THINKING = ("reasoning", "thinking")
-_THOUGHTS = ("content", "thinking", "text")
+_THOUGHTS = ("content", "thinking", "text", "reasoning")
 _RESULTS = ("tool_call_response", "server_tool_call_response", "tool_result", "tool-result")
 _CALLS = ("tool_call", "server_tool_call", "tool_use", "server_tool_use", "mcp_tool_use", "tool-call")
 """Types of parts in OpenTelemetry's conventions, Anthropic's API and Vercel's AI SDK."""
@@ -172,6 +172,8 @@ def _is_repeated(message: Message) -> bool:
 
 
 def _unwrapped(part: dict[str, Any]) -> dict[str, Any]:
+    if (item := _item(part)) is not None:
+        return item
     if part.get("thought") is True:  # as Gemini marks them
         return {"type": "thinking", **part}
     if isinstance(reasoning := part.get(_REASONING), dict):  # of Bedrock
@@ -181,6 +183,20 @@ def _unwrapped(part: dict[str, Any]) -> dict[str, Any]:
         return {"type": attached}
     wrapped = next(((kind, part[key]) for key, kind in _WRAPPED.items() if isinstance(part.get(key), dict)), None)
     return part if wrapped is None else {**wrapped[1], "type": wrapped[0]}
+
+
+def _item(part: dict[str, Any]) -> dict[str, Any] | None:
+    """The part that an item of OpenAI's Responses API is, which LangChain has among its parts, and OpenLLMetry as text;
+    None for any other part."""
+    text = part.get("content") if _type(part) == "text" else None
+    item = json_content(text) if isinstance(text, str) and text.startswith("{") else part
+    kind = item.get("type") if isinstance(item, dict) else None
+    if kind in ("function_call", "custom_tool_call") and {"call_id", "name"} <= item.keys():
+        arguments = item.get("arguments", item.get("input"))
+        return {"type": "tool_call", "id": item["call_id"], "name": item["name"], "arguments": arguments}
+    if kind == "reasoning" and isinstance(item.get("summary"), list):
+        return {"type": kind, "text": "\n".join(summary["text"] for summary in item["summary"] if _is_summary(summary))}
+    return None
 
 
 def _part_list(value: Any) -> Any:
