@@ -12,6 +12,7 @@ from importers.spans import exported, span
 from importers.transcripts import imported
 
 CALL = "llm.output_messages.0.message.tool_calls.0.tool_call"
+SECOND = CALL.replace("calls.0", "calls.1")
 
 
 def model(given: int, said: int, city: str = "Bonn") -> dict[str, Any]:
@@ -97,6 +98,17 @@ def test_a_requested_call_with_an_id_that_only_the_model_has_is_the_executed_one
     trace = trace_of(tmp_path, framework, span(2, "openai.response", model(10, 2), below=1), tool)
     assert len(trace["tool_calls"]) == calls
     assert "call_1" in [call["id"] for call in trace["tool_calls"]]
+
+
+def test_calls_that_began_at_the_same_time_are_in_the_order_in_which_they_were_requested(tmp_path):
+    """Clocks of milliseconds have one time for several; the spans that take longer come first."""
+    second = {f"{SECOND}.id": "in Kiel", f"{SECOND}.function.name": "weather", f"{SECOND}.function.arguments": "{}"}
+    both = [span(3, "weather", {"gen_ai.tool.name": "weather", "gen_ai.tool.call.id": f"in {city}"}, below=0)
+            for city in ("Kiel", "Bonn")]  # fmt: skip
+    trace = trace_of(
+        tmp_path, span(1, "chat", {**model(1, 1), **second}, below=0), both[0], {**both[1], "spanId": "f" * 16}
+    )
+    assert [call["id"] for call in trace["tool_calls"]] == ["in Bonn", "in Kiel"]
 
 
 def called(id: str, result: str) -> list[dict[str, Any]]:

@@ -194,18 +194,19 @@ class _Recording:
         return next((text for text in texts if text), None)
 
     def calls(self, talk: RecordedConversation) -> list[ToolCall]:
-        """The calls with spans of tools, and further ones that models requested, ordered by time."""
+        """The calls with spans of tools, and further ones that models requested, ordered by time; those that began at
+        the same one, in the order in which they were requested."""
         calls = [(span.started_at or 0, call) for span, call in self._executed]
         executed = [call for _, call in calls]
         requested = {span.span_id: self._tree.requested_calls(span) for span in self._tree.models}
         innermost = self._tree.innermost_spans([span for span in self._tree.models if requested[span.span_id]])
-        ids = {call.id for span in innermost for call in requested[span.span_id]}
+        ids = {call.id: place for place, call in enumerate(c for span in innermost for c in requested[span.span_id])}
         for span in innermost:
             further = [call for call in requested[span.span_id] if not _take_executed(call, executed, ids)]
             calls += [(span.finished_at or 0, call) for call in further]
         if not calls:
             return talk.tool_calls
-        return [call for _, call in sorted(calls, key=lambda pair: pair[0])]
+        return [call for _, call in sorted(calls, key=lambda pair: (pair[0], ids.get(pair[1].id, 0)))]
 
     def results(self, talk: RecordedConversation, calls: list[ToolCall]) -> list[ToolResult]:
         """What the calls returned, in their order: according to their spans, else to the conversation, else the reason
