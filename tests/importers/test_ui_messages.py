@@ -54,3 +54,20 @@ def test_parts_that_are_no_texts_are_counted(tmp_path):
     notes, trace = conversation(tmp_path, {"type": "text", "text": "See"}, source, file)
     assert trace["output"]["final_answer"] == "See\n[file]"
     assert notes == ["lost: blocks of type 'file': 1", "lost: blocks of type 'source-url': 1"]
+
+
+@pytest.mark.parametrize(
+    "thought",
+    [
+        {"type": "reasoning", "text": "Hm."},
+        {"type": "thinking", "thinking": "Hm."},
+        {"reasoningContent": {"reasoningText": {"text": "Hm."}}},
+    ],
+)
+def test_the_thinking_among_the_parts_of_an_answer_is_none_of_its_text(tmp_path, thought):
+    """As calls of the AI SDK, Anthropic's models and Bedrock return it."""
+    said = {"role": "assistant", "content": [thought, {"type": "text", "text": "20 degrees"}]}
+    record = {"id": "c", "messages": [{"role": "user", "content": "Weather?"}, said]}
+    done, [case] = imported(tmp_path, "openai-messages", written(tmp_path / "x.jsonl", [record]))
+    output = case["embedded_trace"]["output"]
+    assert (output["final_answer"], output["thinking"], done.notes) == ("20 degrees", "Hm.", [])

@@ -16,7 +16,7 @@ from evalwright.importers.call_payloads import chat_message, langchain_fields
 from evalwright.importers.imported_cases import import_recordings
 from evalwright.importers.record_values import described
 from evalwright.importers.recording import RecordedConversation, ReportMistake
-from evalwright.importers.span_messages import attachments, has_tools, plain_messages
+from evalwright.importers.span_messages import attachments, has_more_than_texts, plain_messages
 from evalwright.importers.token_counts import Tokens, token_count
 from evalwright.importers.transcript import arguments_of, object_or_text
 from evalwright.importers.ui_messages import messages_in_parts
@@ -83,7 +83,7 @@ class _Reader:
             return
         filled = [key for key, value in message.items() if value not in (None, [], {}, "")]
         self.conversation.lost.lose_keys(filled, _READ_KEYS, "messages")
-        if message.get("role") in _ROLES and has_tools(content := message.get("content")):
+        if message.get("role") in _ROLES and has_more_than_texts(content := message.get("content")):
             for kind in attachments(content):
                 self.conversation.lost.lose(lost_with(kind))
             for plain in plain_messages([message], "user"):

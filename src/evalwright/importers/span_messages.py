@@ -10,7 +10,15 @@ import msgspec
 from evalwright.importers.call_payloads import chat_message
 from evalwright.importers.record_values import dictionaries, too_deep
 
-__all__ = ["Message", "attachments", "content_of", "has_tools", "json_content", "plain_messages", "text_content"]
+__all__ = [
+    "Message",
+    "attachments",
+    "content_of",
+    "has_more_than_texts",
+    "json_content",
+    "plain_messages",
+    "text_content",
+]
 
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "developer": "system", "function": "tool"}
 _KNOWN_ROLES = ("system", "user", "assistant", "tool")
@@ -24,13 +32,12 @@ def plain_messages(messages: Iterable[Any], role: str) -> list[Message]:
     return [plain_message for message in messages for plain_message in _plain_messages(message, role)]
 
 
-def has_tools(content: Any) -> bool:
-    """Whether a message's content has calls or results among its parts, as Bedrock and Vercel's AI SDK put them there;
-    so does Anthropic, whose messages are a format of their own."""
+def has_more_than_texts(content: Any) -> bool:
+    """Whether a message's content has calls, results or thinking among its parts, as Bedrock and Vercel's AI SDK put
+    them there; so does Anthropic, whose messages are a format of their own."""
     parts = [*dictionaries(content)]
-    return any(
-        part.get("type") in ("tool-call", "tool-result") or not part.keys().isdisjoint(_WRAPPED) for part in parts
-    )
+    kinds = ("tool-call", "tool-result", *_THINKING)
+    return any(part.get("type") in kinds or not part.keys().isdisjoint((_REASONING, *_WRAPPED)) for part in parts)
 
 
 def attachments(content: Any) -> Iterator[str]:
