@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from evalwright.importers.blocks import assistant_blocks, blocks_in, texts_of, user_blocks
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
+from evalwright.importers.placed_conversations import imported_conversation
 from evalwright.importers.placed_records import ImportRecord, placed_records
 from evalwright.importers.record_values import described
 from evalwright.importers.token_counts import anthropic_tokens
@@ -30,15 +31,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
                 if len(reading.mistakes) == before:
                     record.report("", "expected a conversation or a response, found no message")
                 continue
-            origin = {"imported_from": {"file": file.name, "format": "anthropic-messages", **place.origin()}}
-            yield Imported(
-                file,
-                record.id,
-                {"user_message": talk.user_message or ""},
-                talk.trace("recorded", origin),
-                record=place.value,
-                line=place.line,
-            )
+            yield imported_conversation(talk, file, place, "anthropic-messages")
 
 
 def _is_message(value: Any) -> bool:
@@ -50,7 +43,6 @@ class _Record:
     """One conversation: `{system, messages, response, usage}`, a response alone, or a list of messages."""
 
     def __init__(self, file: Path, place: ImportRecord, reading: ImportFindings) -> None:
-        self.id: str | None = None
         self._file, self._place, self._reading = file, place, reading
         self._talk = Transcript()
 
@@ -64,10 +56,8 @@ class _Record:
         elif not isinstance(value, dict):
             self.report("", f"expected a conversation, found {described(value)}")
         elif value.get("type") == "message":
-            self._note_name(value)
             self._response(value)
         else:
-            self._note_name(value)
             if value.get("system"):
                 self._talk.system(texts_of(value["system"], self._reading.notes))
             self._messages(value.get("messages"), "messages")
@@ -76,10 +66,6 @@ class _Record:
             if value.get("usage") is not None:
                 self._talk.tokens = anthropic_tokens(self._reading.notes, value["usage"])
         return self._talk
-
-    def _note_name(self, value: dict[str, Any]) -> None:
-        id = value.get("id")
-        self.id = id if isinstance(id, str) and id else None
 
     def _response(self, response: dict[str, Any]) -> None:
         error = response.get("error")

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from evalwright.importers.blocks import texts_of, thoughts_in
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
+from evalwright.importers.placed_conversations import imported_conversation
 from evalwright.importers.placed_records import placed_records
 from evalwright.importers.record_values import described, dictionaries
 from evalwright.importers.sources import ImportNotes
@@ -51,16 +52,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
                 if len(reading.mistakes) == before:
                     report("", "expected a response or items with messages, found none")
                 continue
-            origin = {"imported_from": {"file": file.name, "format": "openai-responses", **place.origin()}}
-            id = response.get("id")
-            yield Imported(
-                file,
-                id if isinstance(id, str) and id else None,
-                {"user_message": talk.user_message or ""},
-                talk.trace("recorded", origin),
-                record=record,
-                line=place.line,
-            )
+            yield imported_conversation(talk, file, place, "openai-responses")
 
 
 def _is_item(value: Any) -> bool:

@@ -15,6 +15,7 @@ from evalwright.files.plain import mapping_or_empty
 from evalwright.importers.agent_turns import AgentTurn
 from evalwright.importers.blocks import lost_with, texts_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
+from evalwright.importers.placed_conversations import imported_conversation
 from evalwright.importers.placed_records import placed_records
 from evalwright.importers.record_values import described, dictionaries
 from evalwright.importers.sources import ImportNotes
@@ -49,17 +50,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
                     history.read(message)
                 else:
                     report(f"{key}[{number}]", f"expected a message with its parts, found {described(message)}")
-            talk = history.finished()
-            id = record.get("id") if in_record else None
-            origin = {"imported_from": {"file": file.name, "format": "pydantic-ai", **place.origin()}}
-            yield Imported(
-                file,
-                id if isinstance(id, str) and id else None,
-                {"user_message": talk.user_message or ""},
-                talk.trace("recorded", origin),
-                record=record,
-                line=place.line,
-            )
+            yield imported_conversation(history.finished(), file, place, "pydantic-ai")
 
 
 def _report(reading: ImportFindings, file: Path, line: int | None, key: str, message: str) -> None:
