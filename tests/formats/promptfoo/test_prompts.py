@@ -158,7 +158,17 @@ def test_filters_and_comparisons_are_those_of_nunjucks(tmp_path):
     "template", ["{{ q | tojson }}", "{{ q | unique }}", "{{ q[0:2] }}", "{{ q is true }}", "{% set a, b = 1, 2 %}"]
 )
 def test_what_only_jinja_has_is_an_error(tmp_path, template):
-    assert run(tmp_path, {**ECHO, "prompts": [template], "tests": [{"vars": {"q": "abc"}}]}).statuses == ["error"]
+    ran = run(tmp_path, {**ECHO, "prompts": [template], "tests": [{"vars": {"q": "abc"}}]})
+    assert ran.statuses == ["error"]
+    assert any("no cell can have this prompt: " in warning for warning in ran.outcome.summary.warnings)
+
+
+def test_prompts_that_cannot_be_rendered_are_known_before_anything_runs(tmp_path):
+    prompts = ["{{ q | own }}", "{{ q | upper }}", "{% for x in q %}{{x}}", '{"a": "{{ q | nosuch }}", "b": "{{q"}']
+    config = {**ECHO, "nunjucksFilters": {"own": "own.py"}, "prompts": prompts, "tests": [{"vars": {"q": "a"}}]}
+    suite = load_suite(write(tmp_path, config, own__py="def filter(value):\n    return value\n"))
+    reasons = [str(warning) for warning in suite.warnings if "no cell can have this prompt" in str(warning)]
+    assert ["endfor" in reason for reason in reasons] == [True, False]
 
 
 def test_prefixes_are_put_before_texts_and_not_before_what_functions_make(tmp_path):

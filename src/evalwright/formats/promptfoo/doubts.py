@@ -19,7 +19,8 @@ from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.prompts import AuthoredPrompt, allows
 from evalwright.formats.promptfoo.providers import called_of, provider_kind
 from evalwright.formats.promptfoo.sources import in_file
-from evalwright.formats.promptfoo.templates import holds_template, is_cut, plain_names
+from evalwright.formats.promptfoo.templates import holds_template, is_cut, mistake_in, plain_names
+from evalwright.formats.promptfoo.values import json_parse
 from evalwright.formats.shared.javascript.characters import InvalidPattern
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
@@ -92,16 +93,27 @@ def doubt_prompts(
     prompts: Iterable[AuthoredPrompt], variants: Iterable[Variant], cases: Sequence[Case], origin: Origin
 ) -> None:
     """Warn of names in prompts that tests do not have, and of prompts that promptfoo does not render."""
-    prompts = list(prompts)
+    prompts, variants = list(prompts), list(variants)
+    filters = variants[0].config.get("filters", {}) if variants else {}
     for raw in (str(prompt.get("raw", "")) for prompt in prompts):
         if is_cut(raw):
             origin.at("prompts").warn(f"{shorten(raw)}: a tag does not end on its line; the prompt is sent unrendered")
+        elif reason := next(filter(None, (mistake_in(text, filters) for text in _rendered_texts(raw))), ""):
+            origin.at("prompts").warn(f"{shorten(raw)}: no cell can have this prompt: {reason}")
     known = {str(key) for case in cases for key in case.input}
     texts = "\n".join(str(prompt.get("raw", "")) for prompt in prompts)
     for written in sorted(known.intersection(_SINGLE_BRACES.findall(texts))):
         origin.at("prompts").warn(f"{{{written}}} is sent unchanged; did you mean {{{{{written}}}}}?")
     if not _makes_variables(variants, cases):
         _doubt_names((str(prompt.get("raw", "")) for prompt in prompts), cases, origin.at("prompts"))
+
+
+def _rendered_texts(raw: str) -> Iterator[str]:
+    """What is rendered of a prompt: the texts in a JSON document, or else all of it."""
+    try:
+        yield from _texts_in(json_parse(raw))
+    except (ValueError, RecursionError):
+        yield raw
 
 
 def doubt_requests(variants: Sequence[Variant], cases: Sequence[Case], origin: Origin) -> None:

@@ -7,7 +7,7 @@ Python itself is out of reach: attributes are keys of mappings, or one of the fe
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache, partial
 from itertools import chain, repeat
 from typing import Any
@@ -28,7 +28,7 @@ from evalwright.formats.promptfoo.nunjucks_tree import OUTER, as_nunjucks
 from evalwright.formats.promptfoo.nunjucks_values import MOST_ITEMS, List, in_template
 from evalwright.formats.promptfoo.values import template_text
 
-__all__ = ["rendered"]
+__all__ = ["rendered", "unreadable"]
 
 _VERBATIM = re.compile(r"(\{%-?\s*)(end)?verbatim(\s*-?%\})")
 _KEPT = 512
@@ -49,6 +49,17 @@ def rendered(text: str, names: Mapping[str, Any], filters: Mapping[str, Callable
         raise TemplateError("template: the text is too long for the memory") from None
     except (TypeError, ValueError, ArithmeticError, LookupError, RecursionError, AttributeError) as error:
         raise TemplateError(f"template: {error}") from None
+
+
+def unreadable(text: str, filters: Iterable[str]) -> str:
+    """Why a text is no template; empty if it is one. `filters` are the names of the configuration's own."""
+    try:
+        _Engine(dict.fromkeys(filters, str)).from_string(_prepared_template(text))
+    except JinjaError as error:
+        return f"{error.message}{_line(error)}"
+    except RecursionError:
+        return "it is nested too deeply"
+    return ""
 
 
 def _line(error: JinjaError) -> str:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from evalwright.formats.promptfoo.values import template_text
 
-__all__ = ["holds_template", "is_cut", "names_nothing", "plain_names", "render", "render_all", "with_references"]
+__all__ = [
+    "holds_template",
+    "is_cut",
+    "mistake_in",
+    "names_nothing",
+    "plain_names",
+    "render",
+    "render_all",
+    "with_references",
+]
 
 _NAME = re.compile(r"\{\{\s*([A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*)\s*\}\}")
 _MARK = re.compile(r"\{[{%#]")
@@ -76,13 +85,22 @@ def render(text: str, names: Mapping[str, Any], filters: Mapping[str, Any] | Non
     if "{" not in text or _MARK.search(text) is None:
         return text
     pieces = _NAME.split(text)
-    if any("{" in piece and _MARK.search(piece) for piece in pieces[::2]) or not _are_plain(pieces[1::2]):
+    if not _only_name_values(pieces):
         from evalwright.formats.promptfoo.nunjucks import rendered
 
         return rendered(text, names, filters or {})
     for i in range(1, len(pieces), 2):
         pieces[i] = template_text(_value_at(pieces[i], names))
     return "".join(pieces)
+
+
+def mistake_in(text: str, filters: Iterable[str] = ()) -> str:
+    """Why a template cannot be rendered, whatever the variables are; empty if there is nothing wrong with it."""
+    if not holds_template(text) or _only_name_values(_NAME.split(text)):
+        return ""
+    from evalwright.formats.promptfoo.nunjucks import unreadable
+
+    return unreadable(text, filters)
 
 
 def render_all(value: Any, names: Mapping[str, Any]) -> Any:
@@ -92,6 +110,11 @@ def render_all(value: Any, names: Mapping[str, Any]) -> Any:
     if isinstance(value, dict):
         return {key: render_all(item, names) for key, item in value.items()}
     return [render_all(item, names) for item in value] if isinstance(value, list) else value
+
+
+def _only_name_values(pieces: list[str]) -> bool:
+    """Whether the texts between names have no templates of their own."""
+    return not any("{" in piece and _MARK.search(piece) for piece in pieces[::2]) and _are_plain(pieces[1::2])
 
 
 def _are_plain(paths: list[str]) -> bool:
