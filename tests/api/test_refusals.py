@@ -7,6 +7,13 @@ from api import agents
 from api.evaluations import evaluate, passes, problems
 
 
+class Graph:
+    """As in LangGraph: an object that is called by a method."""
+
+    def invoke(self, state):
+        return state
+
+
 def test_every_problem_is_listed_with_its_place():
     cases = [
         "a",
@@ -83,6 +90,7 @@ def test_no_option_of_the_command_line_is_named():
         ((["a"], ew.System(agents.upper, settings={"target": 1})), {"evaluators": passes}, "take another one"),
         ((["a"], agents.upper), {"evaluators": passes, "resume": True}, "resume: expected a folder"),
         ((["a"], "agents"), {"evaluators": passes}, "'module:callable' or the name of a target, found 'agents'"),
+        ((["a"], Graph()), {"evaluators": passes}, "found Graph; give a function that calls its `invoke`"),
         (
             (["a"], lambda text: text),
             {"evaluators": passes, "executor": "ray"},

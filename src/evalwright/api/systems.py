@@ -27,6 +27,8 @@ Returned: TypeAlias = str | Mapping[str, Any] | Answer | None
 _FromFunction: TypeAlias = Returned | Awaitable[Returned] | Iterator[str] | AsyncIterator[str]
 
 _EXPECTED = "a function, a System, 'module:callable' or the name of a target"
+_METHODS = ("invoke", "run", "chat")
+"""By which agents of other libraries, such as a graph of LangGraph, are called."""
 
 
 class Function(Protocol):
@@ -99,7 +101,9 @@ def _variant(
     system = one if isinstance(one, System) else System(one)
     call = system.call
     if not isinstance(call, str) and not callable(call):
-        problems.append(refused(place, f"expected {_EXPECTED}, found {type(call).__name__}"))
+        method = next((name for name in _METHODS if callable(getattr(call, name, None))), None)
+        instead = f"; give a function that calls its `{method}`" if method else ""
+        problems.append(refused(place, f"expected {_EXPECTED}, found {type(call).__name__}{instead}"))
         return None
     problems += no_text(f"{place}.name", system.name)
     problems += too_small(f"{place}.timeout", system.timeout, 0.001, whole=False)
