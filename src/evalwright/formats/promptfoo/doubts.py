@@ -19,7 +19,7 @@ from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.prompts import AuthoredPrompt, allows
 from evalwright.formats.promptfoo.providers import called_of, provider_kind
 from evalwright.formats.promptfoo.sources import in_file
-from evalwright.formats.promptfoo.templates import holds_template, is_cut, mistake_in, plain_names
+from evalwright.formats.promptfoo.templates import holds_template, is_cut, plain_names, template_mistake
 from evalwright.formats.promptfoo.values import json_parse
 from evalwright.formats.shared.javascript.characters import InvalidPattern
 from evalwright.model.plan import Variant
@@ -98,7 +98,7 @@ def doubt_prompts(
     for raw in (str(prompt.get("raw", "")) for prompt in prompts):
         if is_cut(raw):
             origin.at("prompts").warn(f"{shorten(raw)}: a tag does not end on its line; the prompt is sent unrendered")
-        elif reason := next(filter(None, (mistake_in(text, filters) for text in _rendered_texts(raw))), ""):
+        elif reason := next(filter(None, (template_mistake(text, filters) for text in _rendered_texts(raw))), ""):
             origin.at("prompts").warn(f"{shorten(raw)}: no cell can have this prompt: {reason}")
     known = {str(key) for case in cases for key in case.input}
     texts = "\n".join(str(prompt.get("raw", "")) for prompt in prompts)

@@ -28,7 +28,7 @@ from evalwright.formats.promptfoo.nunjucks_tree import OUTER, as_nunjucks
 from evalwright.formats.promptfoo.nunjucks_values import MOST_ITEMS, List, in_template
 from evalwright.formats.promptfoo.values import template_text
 
-__all__ = ["rendered", "unreadable"]
+__all__ = ["grammar_mistake", "rendered"]
 
 _VERBATIM = re.compile(r"(\{%-?\s*)(end)?verbatim(\s*-?%\})")
 _KEPT = 512
@@ -51,7 +51,7 @@ def rendered(text: str, names: Mapping[str, Any], filters: Mapping[str, Callable
         raise TemplateError(f"template: {error}") from None
 
 
-def unreadable(text: str, filters: Iterable[str]) -> str:
+def grammar_mistake(text: str, filters: Iterable[str]) -> str:
     """Why a text is no template; empty if it is one. `filters` are the names of the configuration's own."""
     try:
         _Engine(dict.fromkeys(filters, str)).from_string(_prepared_template(text))

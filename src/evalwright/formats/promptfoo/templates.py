@@ -11,11 +11,11 @@ from evalwright.formats.promptfoo.values import template_text
 __all__ = [
     "holds_template",
     "is_cut",
-    "mistake_in",
     "names_nothing",
     "plain_names",
     "render",
     "render_all",
+    "template_mistake",
     "with_references",
 ]
 
@@ -94,13 +94,13 @@ def render(text: str, names: Mapping[str, Any], filters: Mapping[str, Any] | Non
     return "".join(pieces)
 
 
-def mistake_in(text: str, filters: Iterable[str] = ()) -> str:
+def template_mistake(text: str, filters: Iterable[str] = ()) -> str:
     """Why a template cannot be rendered, whatever the variables are; empty if there is nothing wrong with it."""
     if not holds_template(text) or _only_name_values(_NAME.split(text)):
         return ""
-    from evalwright.formats.promptfoo.nunjucks import unreadable
+    from evalwright.formats.promptfoo.nunjucks import grammar_mistake
 
-    return unreadable(text, filters)
+    return grammar_mistake(text, filters)
 
 
 def render_all(value: Any, names: Mapping[str, Any]) -> Any:
