@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import json
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from urllib.parse import quote, quote_plus
+from xml.sax.saxutils import quoteattr
 
 import pytest
 from hypothesis import given
@@ -41,6 +43,12 @@ PLACES: dict[str, Callable[[str], object]] = {
     "basic auth": lambda s: {"h": "Basic " + base64.b64encode(f"user:{s}".encode()).decode()},
     "basic auth, other offset": lambda s: {"h": "Basic " + base64.b64encode(f"me:{s}x".encode()).decode()},
     "repr": lambda s: {"error": repr({"key": s})},
+    "repr beside both quotes": lambda s: {"error": repr(f"'\"{s}")},
+    "literals": lambda s: {"error": [ascii([s]), repr(f"'{s}".encode())]},
+    "shell": lambda s: {"error": shlex.join(["curl", "-H", f"Authorization: Bearer {s}"])},
+    "HTML": lambda s: {"page": f"<b>{s.replace('&', '&amp;').replace('<', '&lt;').replace('>', '&gt;')}</b>"},
+    "XML": lambda s: {"page": quoteattr(s, {'"': "&quot;"}).encode("ascii", "xmlcharrefreplace").decode()},
+    "hexadecimal digits": lambda s: {"body": [f"user:{s}".encode().hex(), s.encode().hex().upper()]},
     "JSON in text": lambda s: {"body": json.dumps({"key": s})},
     "JSON of Go": lambda s: {"body": _with_numbers(json.dumps(s, ensure_ascii=False), "<>&")},
     "JSON of a template": lambda s: {"body": _with_numbers(json.dumps(s), "<>&'")},
@@ -80,7 +88,8 @@ def _upper(match: re.Match[str]) -> str:
 
 def _leaks(secret: str, data: str) -> bool:
     inner = [base64.b64encode(b"\0" * n + secret.encode())[4:-4].decode() for n in range(3)]
-    forms = [secret, quote(secret, safe=""), json.dumps(secret)[1:-1], repr(secret)[1:-1], *inner]
+    literals = [write[1:-1] for write in (repr(secret), json.dumps(secret), ascii(secret), repr(secret.encode())[1:])]
+    forms = [secret, quote(secret, safe=""), shlex.quote(secret), secret.encode().hex(), *literals, *inner]
     return any(form.casefold() in data.casefold() for form in forms)
 
 

@@ -2,10 +2,10 @@
 
 A value is secret if a suite takes it from a variable, if the name of its variable suggests it, if the suite has it
 under a key that names a credential, or if it is a part of such a value (`secret_parts`). Forms: as it is, as JSON text
-(once and twice), as a Python literal, percent-encoded (once and twice) and inside base64; the latter two also of JSON
-text. A value of four or five characters is masked only as a separate word, because it occurs within words by chance; a
-shorter one is not masked. Messages quote the beginning or the end of long texts, so half of a credential is masked,
-too, where it is cut off.
+(once and twice), as a Python literal of text or bytes, in HTML and XML, in the quotes of a shell, in hexadecimal
+digits, percent-encoded (once and twice) and inside base64; the latter two also of JSON text. A value of four or five
+characters is masked only as a separate word, because it occurs within words by chance; a shorter one is not masked.
+Messages quote the beginning or the end of long texts, so half of a credential is masked, too, where it is cut off.
 """
 
 from __future__ import annotations

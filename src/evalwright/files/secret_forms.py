@@ -34,19 +34,40 @@ def short_forms_of(secret: str) -> set[str]:
 
 def _written(secret: str) -> set[str]:
     """The forms other than base64."""
-    from html import escape
-
     once, ascii_once = _in_json(secret), _in_json(secret, ascii_only=True)
     percent = {form for text in _texts(secret) for form in _in_address(_bytes(text))}
     forms = {secret, once, _in_json(once), ascii_once, _in_json(ascii_once, ascii_only=True)}
     forms |= {
         secret.replace("/", "\\/"),
-        repr(secret)[1:-1],
-        escape(secret),
-        escape(secret, quote=False),
+        secret.replace("'", "'\"'\"'"),  # in the quotes of a shell
+        *_in_python(secret),
+        *_in_markup(secret),
+        *_cases_in_hex(_bytes(secret)),
     }
     forms |= {_with_numbers(secret, *form) for form in _AS_NUMBERS}
     return forms | percent
+
+
+def _in_python(secret: str) -> Iterator[str]:
+    """The secret inside a literal of a text or of bytes, which has one of two quotes, as what is beside it decides."""
+    both = "'\""
+    for write in (repr, ascii):
+        yield from (write(secret)[1:-1], write(both + secret)[4:-1])
+    yield from (repr(_bytes(secret))[2:-1], repr(_bytes(both + secret))[5:-1])
+
+
+def _in_markup(secret: str) -> Iterator[str]:
+    from html import escape
+
+    content = escape(secret, quote=False)
+    attribute = content.replace('"', "&quot;").replace("\t", "&#9;").replace("\n", "&#10;").replace("\r", "&#13;")
+    numbered = content.replace('"', "&#34;").replace("'", "&#39;")
+    for text in (content, escape(secret), attribute, numbered):
+        yield from (text, text.encode("ascii", "xmlcharrefreplace").decode())
+
+
+def _cases_in_hex(data: bytes) -> tuple[str, str]:
+    return data.hex(), data.hex().upper()
 
 
 def _texts(secret: str) -> set[str]:
