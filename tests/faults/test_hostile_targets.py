@@ -128,6 +128,24 @@ def test_imports_that_users_code_has_broken_end_with_the_code_of_an_internal_err
     assert b"Internal error: ModuleNotFoundError" in errors
 
 
+@pytest.mark.cold
+@pytest.mark.slow("five seconds for a thread that never ends")
+def test_a_thread_that_a_target_has_started_does_not_keep_the_process(tmp_path):
+    project = make_project(tmp_path, ["fine"], "starts:answer")
+    (tmp_path / "starts.py").write_text(
+        "import threading\n\ndef answer(case, variant):\n"
+        "    threading.Thread(target=threading.Event().wait, name='stays', daemon=False).start()\n"
+        "    return {'final_answer': 'fine'}\n"
+    )
+    process = project.start("run", "eval.yaml", "--quiet")
+    try:
+        output, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert (process.returncode, output.decode().strip()) == (0, str(project.run_dir().relative_to(tmp_path)))
+    assert b"not waited for: threads of the suite's code that still run (stays)" in errors
+
+
 def test_a_call_that_ignores_its_cancellation_is_left_behind(tmp_path):
     project = make_project(
         tmp_path, ["stubborn", "fine", "fine"], "hostile:ignores_cancellation", timeout_seconds=1, concurrency=1

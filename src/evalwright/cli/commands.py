@@ -239,4 +239,5 @@ def end_with_command(arguments: Sequence[str] | None) -> NoReturn:
         code = 4  # not Python's own 1, which would say that some cell did not pass
     with suppress(Exception):  # the same modules; without them the end only takes longer
         end_without_search()
+    ending.wait_briefly(code)
     sys.exit(code)

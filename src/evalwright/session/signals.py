@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -22,6 +22,9 @@ INTERRUPTED = 130
 """The exit code of a command that a signal ended, as shells have it for Ctrl-C."""
 
 T = TypeVar("T")
+
+_LAST_SECONDS = 5
+"""How long the end of the process waits for threads of users' code, of which any may go on for ever."""
 
 
 class Signals:
@@ -156,6 +159,29 @@ class Ending:
             self._exit(self.code)
         self.code = INTERRUPTED
         raise KeyboardInterrupt
+
+    def wait_briefly(self, code: int) -> None:
+        """End the process with its exit code, some seconds from now, if threads of users' code still keep it then.
+
+        Functions that they have registered with `atexit` are waited for as usual.
+        """
+        here = (threading.main_thread(), threading.current_thread())
+        others = [thread for thread in threading.enumerate() if not thread.daemon and thread not in here]
+        if not others:
+            return
+        waited = threading.Event()
+        atexit.register(waited.set)  # the first to be called, once all threads have ended
+
+        def end() -> None:
+            if not waited.wait(_LAST_SECONDS):
+                names = ", ".join(sorted(thread.name for thread in others if thread.is_alive()))
+                with suppress(OSError, ValueError):
+                    print(f"not waited for: threads of the suite's code that still run ({names})", file=sys.stderr)
+                    sys.stdout.flush()
+                    sys.stderr.flush()
+                self._exit(code)
+
+        threading.Thread(target=end, name="evalwright-end", daemon=True).start()
 
     def _on_unraisable(self, lost: sys.UnraisableHookArgs) -> None:
         """Python prints an exception from a finaliser and goes on. A signal that raised it has been noted already."""
