@@ -87,6 +87,7 @@ def test_what_was_spent_beyond_the_limit_counts_and_leaves_nothing(where, agreed
         ledger.hold(RUN, MONEY, name, 0)
     ledger.take(RUN, MONEY, "a", 600, 600, 0, 2)
     assert ledger.take(RUN, MONEY, "b", 0, 10, 400, 2) == (400, True)
+    assert ledger.take(RUN, MONEY, "b", 0, 10, 450, 2) == (450, True)
     assert ledger.hold(RUN, MONEY, "c", 0) == 0
     assert ledger.hold(RUN, MONEY, "c", 50) == 0
 
