@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from evalwright.decisions.comparison import RunComparison, Side, VariantComparison, delta_of
 from evalwright.decisions.engine import decision_of
 from evalwright.decisions.identity import Identity
 from evalwright.decisions.pairing import CaseGroups
@@ -10,7 +11,10 @@ from evalwright.decisions.terms import Terms
 from evalwright.model.decision import UNREAD, Decision, EvaluatorPart, GuardPart, JudgePart
 from evalwright.reports.decision import decision_lines
 from evalwright.reports.decision_words import claim
+from evalwright.reports.sentences import sentence_of
 from evalwright.reports.text import Paint
+from evalwright.scoring.tally import Tally
+from scoring.histories import MOMENT, plan
 
 
 def decided(before: str, after: str, margin: float = 0.2) -> Decision:
@@ -115,3 +119,13 @@ def test_errors_that_could_turn_an_open_comparison_come_before_more_cases() -> N
     assert not erred.errors.same_verdict
     text = " ".join(" ".join(decision_lines(erred, Paint())).split())
     assert "next: trials with errors again: evalwright retry RUN, 10 of the system; if that leaves it" in text
+    assert "more cases would show" not in headline(erred)
+    assert "more cases would show" in headline(decided("1111111111", "1111111100", margin=0.17))
+
+
+def headline(decision: Decision) -> str:
+    """The sentence of a comparison in reports of a run."""
+    side = Side(None, 0, None)
+    variant = VariantComparison("v", side, side, delta_of("v", decision, None), decision)
+    summary = Tally.of(plan()).summary(plan(), MOMENT)
+    return sentence_of(summary, RunComparison("a", "b", [variant], []))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from evalwright.decisions.comparison import RunComparison, VariantComparison
 from evalwright.errors import counted
-from evalwright.model.decision import Decision
+from evalwright.model.decision import PARTIAL, Decision
 from evalwright.model.result import NOT_PASSED
 from evalwright.model.summary import GateOutcome, RunSummary, VariantSummary
 from evalwright.reports import numbers
@@ -82,8 +82,11 @@ def _equals(p: str) -> str:
 
 
 def _to_decide(decision: Decision) -> str:
-    """What would settle an undecided comparison if the difference holds."""
+    """What would settle an undecided comparison if the difference holds; nothing before trials without a verdict that
+    could turn it have one."""
     if decision.verdict != "undecided" or decision.next is None or decision.next.cases <= decision.n:
+        return ""
+    if not decision.errors.same_verdict or PARTIAL in decision.errors.missing:
         return ""
     more = counted(decision.next.cases - decision.n, "more case")
     return f'; about {more} would show "{decision.next.claim}" at 80 % power if the difference holds'
