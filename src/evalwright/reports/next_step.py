@@ -54,7 +54,7 @@ def _other_step(decision: Decision) -> str:
         return (
             "no number of cases would decide if the difference stays: neither better, nor worse by more than the margin"
         )
-    return "no number of cases would show it if the difference stays: it is as good as the limit"
+    return "no number of cases would show it if the difference stays: it is too close to the limit"
 
 
 def _errors_again(errors: ErrorPart) -> str:
