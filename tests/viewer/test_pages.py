@@ -19,6 +19,7 @@ import pytest
 
 from evalwright.cli.viewed_runs import StoredRun, runs_at
 from evalwright.model.cell import cell_key
+from evalwright.model.plan import EvaluatorSpec
 from evalwright.run.baselines import promote
 from evalwright.run.start import run_suite
 from evalwright.viewer.trends import VariantRate, trend_of
@@ -162,6 +163,15 @@ def test_texts_that_a_spreadsheet_would_compute_are_inert_in_csv(tmp_path):
     with site(tmp_path / "runs") as client:
         rows = [*csv.DictReader(io.StringIO(client.get(f"/runs/{made.run_dir.name}/cells.csv").text))]
     assert [row["answer"] for row in rows] == [*(f"'{text}" for text in texts[:-1]), "1=1"]
+
+
+def test_csv_has_no_character_at_which_readers_end_and_names_of_several_words_stay_apart(tmp_path):
+    checks = [EvaluatorSpec(name, "contains_text", {"all_of": ["never"]}) for name in ("is polite", "is short")]
+    made = run_suite(suite(tmp_path, ["a\0b"], evaluators=checks))
+    with site(tmp_path / "runs") as client:
+        text = client.get(f"/runs/{made.run_dir.name}/cells.csv").text
+    [row] = csv.DictReader(io.StringIO(text))
+    assert (row["answer"], row["failed"]) == ("a\N{REPLACEMENT CHARACTER}b", "is polite, is short")
 
 
 def test_a_row_stays_short_whatever_names_are_in_it_and_ties_are_in_the_order_of_the_suite(tmp_path):

@@ -307,11 +307,13 @@ def _csv(rows: Iterable[CellRow]) -> Iterator[str]:
 
 
 def _values(row: CellRow) -> Iterator[Any]:
-    """Those of a line; no text of them is a formula of a spreadsheet."""
-    failed = " ".join(row.failed_evaluators)
+    """Those of a line; no text of them is a formula of a spreadsheet, or has the character at which readers end."""
+    failed = ", ".join(row.failed_evaluators)
     judged = (row.case_key, row.variant, row.trial, row.status, row.score, failed, row.error)
     for value in (*judged, row.latency, row.cost, row.tokens, row.answer):
-        yield f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+        if isinstance(value, str):
+            value = ("'" if value.startswith(_FORMULA) else "") + value.replace("\0", "\N{REPLACEMENT CHARACTER}")
+        yield value
 
 
 def _lines(rows: Iterable[Iterable[Any]]) -> str:
