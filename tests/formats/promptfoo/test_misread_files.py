@@ -35,7 +35,7 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
         (5, "unknown assertion type 'contians'; did you mean \"contains\"?"),
         (6, "expected a list of assertions, found 'nothing'"),
         (7, "an assertion needs a type"),
-        (7, "the assertion type 'moderation' is not supported: write the check as javascript or python"),
+        (7, "the assertion type 'moderation' is not supported: call the service in a Python file"),
         (8, "expected a mapping with a type, found 'contains'"),
         (9, "rows.csv:3: found 3 cells, expected 2, as the header has; a comma within a cell needs quotation marks"),
         (9, "rows.csv:4: found 1 cell, expected 2"),

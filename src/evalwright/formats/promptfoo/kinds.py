@@ -77,9 +77,12 @@ COMPARISONS = frozenset(("select-best", "max-score"))
 """Types that judge the outputs of all columns together, after all other assertions."""
 NODE_PACKAGES: Mapping[str, str] = dict.fromkeys(("is-sql", "contains-sql"), "node-sql-parser")
 """The packages of Node that types need, as in promptfoo; a suite with such assertions has them installed beside it."""
-_CODE = "write the check as javascript or python"
 UNSUPPORTED: Mapping[str, str] = {
-    **dict.fromkeys(("classifier", "moderation", "ruby", "webhook"), _CODE),
+    **dict.fromkeys(
+        ("classifier", "moderation", "webhook"),
+        "call the service in a Python file, {type: python, value: file://check.py}",
+    ),
+    "ruby": "write the check as javascript or python",
     **dict.fromkeys(("agent-rubric", "pi", "search-rubric"), "use llm-rubric"),
     "meteor": "use rouge-n, or gleu",
     "human": "label the outputs in evalwright view",
