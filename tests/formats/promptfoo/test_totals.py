@@ -60,11 +60,12 @@ def test_a_named_score_counts_as_an_assertion_only_where_none_has_its_name(tmp_p
     """Numbers, counts and weights are those of promptfoo for this configuration."""
     code = "{'pass': True, 'score': 1, 'reason': '', 'namedScores': {'tone': 0.5, 'own': 0.25}}"
     asserts = [{"type": "contains", "value": "a", "metric": "tone"}, {"type": "python", "value": code}]
+    asserts += [{"type": "assert-set", "metric": "set", "assert": [{"type": "equals", "value": "a"}]}] * 2
     result = run(tmp_path, {**ECHO, "tests": [{"vars": {"q": "a"}, "assert": asserts}]})
     [echo] = result.native["prompts"]
-    assert echo["namedScores"] == {"own": 0.25, "tone": 1.5}
-    assert echo["namedScoresCount"] == {"own": 1, "tone": 1}
-    assert echo["namedScoreWeights"] == {"own": 1, "tone": 2}
+    assert echo["namedScores"] == {"own": 0.25, "tone": 1.5, "set": 2}
+    assert echo["namedScoresCount"] == {"own": 1, "tone": 1, "set": 1}
+    assert echo["namedScoreWeights"] == {"own": 1, "tone": 2, "set": 2}
 
 
 def test_a_metric_that_can_never_be_computed_is_refused(tmp_path):

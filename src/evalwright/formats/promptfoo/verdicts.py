@@ -122,7 +122,9 @@ def _named_scores(rows: Iterable[Any]) -> dict[str, _Scores]:
         own_scores = {name: _Scores(value, 1.0) for name, value in row.detail.get("named_scores", {}).items()}
         own_scores |= _named_scores(map(_Member, row.detail.get("children", ())))
         if metric := row.detail.get("metric"):
-            own_scores[metric] = _Scores(row.score or 0.0, 1.0, 1)
+            # promptfoo does not count a set, but any members with the same metric
+            n = own_scores.get(metric, _Scores()).n if "children" in row.detail else 1
+            own_scores[metric] = _Scores(row.score or 0.0, 1.0, n)
         for name, own in own_scores.items():
             score = scores.setdefault(name, _Scores())
             score.total += own.total * _weight(row.detail)
