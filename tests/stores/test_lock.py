@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import resource
 import subprocess
 from pathlib import Path
 
@@ -60,6 +61,17 @@ def test_a_file_system_that_cannot_lock_is_an_error_and_leaves_no_file_open(
 
 def test_the_file_of_a_lock_goes_with_it_where_that_is_asked_for(tmp_path: Path) -> None:
     RunLock(tmp_path / "lock", "run r", remove=True).release()
+    assert not (tmp_path / "lock").exists()
+
+
+def test_nothing_is_left_of_a_lock_whose_file_cannot_be_written(tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))  # as on a full disk, where a file without content fits
+    try:
+        with pytest.raises(StorageError, match="cannot lock"):
+            RunLock(tmp_path / "lock", "run r", remove=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert not (tmp_path / "lock").exists()
 
 

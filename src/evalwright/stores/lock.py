@@ -32,6 +32,7 @@ class RunLock:
             self._descriptor = _open(path)
         except OSError as error:
             raise storage_error("lock", path, error) from error
+        ours = False
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Between opening and locking, the last owner may have removed the file: this lock then excludes no one.
@@ -39,6 +40,7 @@ class RunLock:
                 os.close(self._descriptor)
                 self._descriptor = _open(path)
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            ours = True
             # Only for the message to others; the kernel's lock is what counts, so a stale text does no harm.
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, f"{os.getpid()} {os.uname().nodename}\n".encode(), 0)
@@ -47,6 +49,9 @@ class RunLock:
             os.close(self._descriptor)
             raise RunLockedError(f"{run} is being written by {_owner_name(owner)}; wait until it ends") from None
         except OSError as error:
+            if ours and remove:  # while it is still locked, as in `release`
+                with suppress(OSError):
+                    path.unlink()
             os.close(self._descriptor)
             raise storage_error("lock", path, error) from error
         _held.add(self._descriptor)
