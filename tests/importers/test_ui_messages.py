@@ -1,4 +1,4 @@
-"""Messages of Vercel's AI SDK for user interfaces, in records of conversations."""
+"""Messages of Vercel's AI SDK for user interfaces, and of ShareGPT's form, in records of conversations."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from evalwright.errors import InputError
+from evalwright.importers.detection import detected
+from evalwright.importers.file_heads import head_of
 from importers.transcripts import imported, spoken, written
 
 ASKED = {"id": "1", "role": "user", "parts": [{"type": "text", "text": "Weather?"}]}
@@ -71,3 +74,40 @@ def test_the_thinking_among_the_parts_of_an_answer_is_none_of_its_text(tmp_path,
     done, [case] = imported(tmp_path, "openai-messages", written(tmp_path / "x.jsonl", [record]))
     output = case["embedded_trace"]["output"]
     assert (output["final_answer"], output["thinking"], done.notes) == ("20 degrees", "Hm.", [])
+
+
+def shared(*turns: tuple[str, Any]) -> dict[str, Any]:
+    return {"id": "c", "conversations": [{"from": speaker, "value": value} for speaker, value in turns]}
+
+
+def test_a_conversation_in_the_form_of_sharegpt_has_its_calls_and_results(tmp_path):
+    call = '{"name": "weather", "arguments": {"city": "Bonn"}}'
+    asked = [("system", "Be kind"), ("human", "Weather?"), ("function_call", call), ("observation", '{"degrees": 20}')]
+    file = written(tmp_path / "x.jsonl", [shared(*asked, ("gpt", "20 degrees"))])
+    assert detected(head_of(file)) == "openai-messages"
+    _, [case] = imported(tmp_path, "openai-messages", file)
+    trace = case["embedded_trace"]
+    assert (case["id"], case["input"]) == ("c", {"user_message": "Weather?"})
+    assert spoken(trace) == [
+        ("system", "Be kind", None),
+        ("user", "Weather?", None),
+        ("assistant", None, "weather"),
+        ("tool", {"degrees": 20}, None),
+        ("assistant", "20 degrees", None),
+    ]
+    assert [call["arguments"] for call in trace["tool_calls"]] == [{"city": "Bonn"}]
+
+
+@pytest.mark.parametrize(
+    ("turn", "flaw"),
+    [
+        (("function_call", "weather!"), "expected a call with a function that has a name"),
+        (("observation", "20"), "names no tool"),
+        (("nobody", "hi"), "expected system, developer, user, assistant, tool or function"),
+        ((["gpt"], "hi"), "expected system, developer, user, assistant, tool or function"),
+    ],
+)
+def test_a_turn_of_sharegpt_that_cannot_be_read_is_a_mistake(tmp_path, turn, flaw):
+    file = written(tmp_path / "x.jsonl", [shared(("human", "q"), turn)])
+    with pytest.raises(InputError, match=flaw):
+        imported(tmp_path, "openai-messages", file)

@@ -29,7 +29,7 @@ def test_every_mistake_is_told_at_once_with_its_place(tmp_path: Path) -> None:
     for place in (
         "[0].messages[0].role",
         "[0].messages[1]",
-        "[1].messages or traj or conversation",
+        "[1].messages or traj or conversation or conversations",
         "[2].messages[0].tool_calls[0]",
         "[3]",
     ):

@@ -205,7 +205,7 @@ def _is_openai_messages(head: Head) -> bool:
     return is_message_list(head.whole) or head.any(
         lambda record: (
             record.get("object") == "chat.completion"
-            or any(isinstance(record.get(key), list) for key in ("messages", "traj", "conversation"))
+            or any(isinstance(record.get(key), list) for key in ("messages", "traj", "conversation", "conversations"))
         )
     )
 
@@ -258,7 +258,7 @@ FORMAT_MARKS: tuple[tuple[str, Callable[[Head], bool], str], ...] = (
     (
         "openai-messages",
         _is_openai_messages,
-        "messages, traj, conversation or a list of messages, or a chat.completion",
+        "messages, traj, conversation, conversations or a list of messages, or a chat.completion",
     ),
     (
         "deepeval",

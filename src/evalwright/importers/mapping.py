@@ -22,7 +22,7 @@ PARTS = ("id", "trial", "messages", "reply", "actions", "reward", "started_at", 
 DEFAULTS: dict[str, tuple[str, ...]] = {
     "id": ("id", "case_id", "task_id"),
     "trial": ("trial",),
-    "messages": ("messages", "traj", "conversation"),
+    "messages": ("messages", "traj", "conversation", "conversations"),
     "reward": ("reward", "score"),
     "started_at": ("started_at",),
     "finished_at": ("finished_at",),

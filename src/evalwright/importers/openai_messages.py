@@ -32,6 +32,8 @@ _READ_KEYS = (
     "reasoning", "reasoning_details", "id", "type", "is_error",
 )  # fmt: skip
 """Keys of a message that are read, or that repeat others or only name it."""
+_SPEAKERS = {"human": "user", "gpt": "assistant", "observation": "tool"}
+"""Roles in the form of ShareGPT's that have another name there."""
 
 
 class OpenAIMessages:
@@ -72,6 +74,8 @@ class _Reader:
         if not isinstance(message, dict):
             self._report(at, f"expected a message, found {described(message)}")
             return
+        if "role" not in message and {"from", "value"} <= message.keys():
+            message = self._of_sharegpt(message)
         if "role" not in message and chat_message(message) is not None:  # as LangChain writes it
             for plain in plain_messages([message], "user"):
                 self.read(plain, at)
@@ -90,6 +94,16 @@ class _Reader:
                 self._read_by_role({**message, **plain}, at)
         else:
             self._read_by_role(message, at)
+
+    def _of_sharegpt(self, message: dict[str, Any]) -> dict[str, Any]:
+        """A message in the form of ShareGPT's, where a call is a text, and a result is that of the call before it."""
+        more = {key: value for key, value in message.items() if key not in ("from", "value")}
+        speaker, text = str(message["from"]), message["value"]
+        if speaker == "function_call" and isinstance(text, str):
+            return {**more, "role": "assistant", "tool_calls": [{"function": object_or_text(text)}]}
+        role, calls = _SPEAKERS.get(speaker, speaker), self.conversation.tool_calls
+        named = {"name": calls[-1].name} if role == "tool" and calls else {}
+        return {**named, **more, "role": role, "content": text}
 
     def _read_by_role(self, message: dict[str, Any], at: str) -> None:
         match message.get("role"):
