@@ -149,13 +149,15 @@ async def _listened_to(callback: Any, load: Callable[[], Suite], options: RunOpt
     listener.emit("start")
     running, listening = asyncio.create_task(_run(load, options)), asyncio.create_task(listener.work())
     listening.add_done_callback(lambda _: running.cancel())  # before the run's end, only a callback that raised is done
+    result = None
     try:
         result = await running
-        listener.emit("suite_completed", result)
         return result
     finally:
         LISTENER.reset(token)
-        listener.emit("stop")
+        listener.emit("stop")  # as in the original, a display ends before the result is shown
+        if result is not None:
+            listener.emit("suite_completed", result)
         listener.end()
         await listening
 

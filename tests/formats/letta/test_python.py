@@ -94,7 +94,7 @@ def test_a_callback_is_told_what_happens_to_every_sample_in_the_callers_loop(pro
         ("completed", 7, 0.5, {"right": 0.5}, "1/2 passed: ✓ ✗"),
     ]
     assert of(heard.events, "b")[-1] == ("error", "b", "right")
-    assert [heard.events[0], *heard.events[-2:]] == [("start",), ("suite", result.gates_passed), ("stop",)]
+    assert [heard.events[0], *heard.events[-2:]] == [("start",), ("stop",), ("suite", result.gates_passed)]
     assert heard.loops == {loop}
 
 
