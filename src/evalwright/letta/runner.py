@@ -11,7 +11,7 @@ from typing import Any
 
 from evalwright.files import yaml
 from evalwright.formats.letta import FORMAT
-from evalwright.formats.letta.rows import row_of
+from evalwright.formats.letta.rows import metrics_record, row_of
 from evalwright.formats.letta.suite import read
 from evalwright.formats.letta.surface.progress import LISTENER, Listener, ProgressStyle
 from evalwright.formats.letta.surface.specs import section
@@ -191,10 +191,13 @@ def _result(name: str, config: dict[str, Any], outcome: Outcome) -> RunnerResult
     native = outcome.summary.native or {}
     gate = outcome.summary.gate
     statistics = native.get("statistics")
-    metrics = native.get(f"run_{statistics['num_runs']}", native) if statistics else native
+    runs = [native[f"run_{run}"] for run in range(1, statistics["num_runs"] + 1)] if statistics else [native]
+    metrics = [metrics_record(numbers) for numbers in runs]
+    if statistics:
+        statistics = {**statistics, "individual_run_metrics": metrics}
     passed = gate.passed if gate is not None else True
     return RunnerResult(
-        name, config, list(_rows(outcome)), as_fields(metrics), passed, as_fields(statistics), outcome.run_dir
+        name, config, list(_rows(outcome)), as_fields(metrics[-1]), passed, as_fields(statistics), outcome.run_dir
     )
 
 

@@ -188,6 +188,8 @@ def test_results_have_the_originals_fields_by_run_and_place_in_the_dataset(proje
     rows = [(row.run, row.sample.id, row.model_name, row.grades.right.score) for row in found.results]
     assert rows == [(1, 7, "m", 0.5), (1, "b", "m", 0.0), (2, 7, "m", 0.5), (2, "b", "m", 0.0)]
     assert (found.metrics.avg_score_attempted, found.run_statistics.num_runs) == (0.25, 2)
+    assert [run.per_model[0].model_name for run in found.run_statistics.individual_run_metrics] == ["m", "m"]
+    assert (found.metrics.cost, found.metrics.per_model[0].cost) == (None, None)
 
 
 def judged(project, code, function):

@@ -139,6 +139,13 @@ def test_extractors_find_memory_blocks_in_both_places_of_an_agent(project):
     assert line["submissions"]["plain"] == "Adahuman"
 
 
+def test_tokens_of_other_kinds_are_found_wherever_a_provider_reports_them(project):
+    told = {"prompt_tokens_details": {"cached_tokens": 2}, "completion_tokens_details": {"reasoning_tokens": 4}}
+    _, line = recorded(project, SUITE, agent_usage=[{"reasoning_tokens": 0, **told}, {"cached_input_tokens": 1}])
+    counts = line["cached_input_tokens"], line["cache_write_tokens"], line["reasoning_tokens"]
+    assert counts == (3, None, 4)
+
+
 def test_the_recorded_model_is_that_of_the_result(project):
     _, line = recorded(project, SUITE, model_name="m")
     assert line["model_name"] == "m"

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-__all__ = ["agent_record", "trajectory_records", "usage_records"]
+__all__ = ["agent_record", "other_tokens", "trajectory_records", "usage_records"]
 
 _REQUIRED: dict[str, dict[str, Any]] = {
     "approval_request_message": {"tool_call": {}},
@@ -91,3 +91,29 @@ def usage_records(usage: Any) -> list[dict[str, Any]] | None:
     """What the agent used, as a list: recordings have one entry for each message, a backend reports one for all."""
     usages = usage if isinstance(usage, list) else [usage]
     return [usage_part for usage_part in usages if isinstance(usage_part, dict)] or None
+
+
+_TOKENS = {
+    "cached_input_tokens": ("prompt_tokens_details", ("cached_tokens", "cache_read_tokens", "cached_input_tokens")),
+    "cache_write_tokens": ("prompt_tokens_details", ("cache_creation_tokens",)),
+    "reasoning_tokens": ("completion_tokens_details", ("reasoning_tokens",)),
+}
+"""Where providers report a number of tokens that a usage does not have at its top."""
+
+
+def other_tokens(usage: Any) -> dict[str, int | None]:
+    """The tokens of each kind that a conversation used beside its plain ones; None if none are reported."""
+    used = usage_records(usage) or []
+    return {
+        name: sum(_count([part.get(name), *_reported(part.get(details), names)]) for part in used) or None
+        for name, (details, names) in _TOKENS.items()
+    }
+
+
+def _reported(details: Any, names: Iterable[str]) -> list[Any]:
+    return [details.get(name) for name in names] if isinstance(details, Mapping) else []
+
+
+def _count(values: Iterable[Any]) -> int:
+    """The first of the values that is a number of tokens above 0; 0 if there is none."""
+    return next((value for value in values if type(value) is int and value > 0), 0)

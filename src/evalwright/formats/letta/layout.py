@@ -21,7 +21,7 @@ from evalwright.files.durable import make_folder, must_be_writable, replace_line
 from evalwright.files.yaml import parse
 from evalwright.formats.letta import FORMAT
 from evalwright.formats.letta.reward_summary import RunTally, summary_of
-from evalwright.formats.letta.rows import SampleRow, masked, row_of, sample_fields
+from evalwright.formats.letta.rows import SampleRow, masked, metrics_record, row_of, sample_fields
 from evalwright.formats.letta.totals import REWARD
 from evalwright.formats.letta.written_config import written_config
 from evalwright.model.plan import Plan, Variant
@@ -149,7 +149,7 @@ def _config(run: RunReader, plan: Plan) -> dict[str, Any]:
 
 
 def _metrics(numbers: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in numbers.items() if key != "gates_passed"}
+    return {key: value for key, value in metrics_record(numbers).items() if key != "gates_passed"}
 
 
 def _json(path: Path, document: Mapping[str, Any]) -> None:

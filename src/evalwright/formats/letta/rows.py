@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evalwright.formats.letta.client_records import agent_record, trajectory_records, usage_records
+from evalwright.formats.letta.client_records import agent_record, other_tokens, trajectory_records, usage_records
 from evalwright.formats.letta.surface.models import sample_of
 from evalwright.formats.letta.totals import EMPTY, REWARD, counted_by, grades_of
 from evalwright.model.plan import Plan, Variant
@@ -15,7 +15,16 @@ from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace, TraceError
 
-__all__ = ["SampleRow", "grade_of", "masked", "row_of", "sample_fields", "sample_timing", "sample_usage"]
+__all__ = [
+    "SampleRow",
+    "grade_of",
+    "masked",
+    "metrics_record",
+    "row_of",
+    "sample_fields",
+    "sample_timing",
+    "sample_usage",
+]
 
 _APART = ("submission", "per_turn", "metadata")
 """The parts of a result's detail that have a place of their own in a grade."""
@@ -57,6 +66,7 @@ class SampleRow:
             "cost": metrics.cost_usd,
             "prompt_tokens": metrics.token_input,
             "completion_tokens": metrics.token_output,
+            **other_tokens(self.trace.extra.get("usage")),
         }
         if self.error is not None:
             result["error"] = self.error
@@ -124,6 +134,12 @@ def row_of(plan: Plan, variant: Variant, case: Case, trace: Trace, results: Sequ
         reward=None if counted is None else _reward((plan.gate or {}).get("metric_key", ""), counted, by_evaluator),
         grading={key: by_evaluator[key].latency_ms / 1000 for key in order},
     )
+
+
+def metrics_record(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """The numbers of a run as the original's `metrics`, which has a null where something does not apply."""
+    models = [{**model, "cost": None} for model in numbers.get("per_model") or ()]
+    return {**numbers, "per_model": models or None, "cost": None}
 
 
 def sample_usage(trace: Trace) -> dict[str, Any] | None:
