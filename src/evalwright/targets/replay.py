@@ -59,5 +59,6 @@ def _recordings(case: Case) -> list[Trace]:
     recorded = recorded_of(case)
     if recorded is None:
         instead = "to call a system instead, name it in place of `adapter: replay`"
-        raise TargetError(f"case {case.id!r} has no recording to replay; {instead}")
+        fixtures = "a fixture's traces are read with embed_full_trace: true"
+        raise TargetError(f"case {case.id!r} has no recording to replay; {instead} ({fixtures})")
     return recorded if isinstance(recorded, list) else [recorded]
