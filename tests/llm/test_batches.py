@@ -20,7 +20,7 @@ OPENAI, CLAUDE = "gpt-4o-mini", "claude-haiku-4-5"
 
 
 class Quick(Impatient):
-    batch_idle = 0.05
+    batch_idle = 0.15
     first_poll = longest_poll = 0.01
 
 

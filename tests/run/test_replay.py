@@ -94,7 +94,7 @@ def test_each_process_judges_its_share_and_a_recording_that_is_not_there_is_an_e
         assert said == {f"c{n}": "pass" if n % 2 else "fail" for n in range(6)} | {"none": "error", "wrong": "error"}
         traces = {trace.case_id: trace for trace in reader.traces(Trace)}
         assert [traces[f"c{n}"].metrics.cost_usd for n in range(6)] == [None, 1.0, 2.0, 3.0, 4.0, 5.0]
-        assert "no recorded trace" in traces["none"].error.message
+        assert "has no recording" in traces["none"].error.message
         passed = {row.case_id: row.passed for row in reader.results(EvaluationResult) if row.error is None}
         assert passed == {f"c{n}": bool(n % 2) for n in range(6)}
         assert reader.damage == []
