@@ -188,6 +188,16 @@ RECORDS: dict[str, Any] = {
          "content": "o", "outcome": "success"}]}]}],
     "pydantic-evals": [{"name": "d", "cases": [{"name": "c", "inputs": "q", "expected_output": "a",
                         "evaluators": [{"Contains": "a"}]}], "evaluators": ["EqualsExpected"]}],
+    "pydantic-evals (report)": [{
+        "name": "r", "dataset_name": "d", "analyses": [{}], "cases": [
+         {"name": "c", "inputs": "q", "metadata": {"k": 1}, "expected_output": "a", "output": {"a": 1},
+          "metrics": {"input_tokens": 1, "cost": 0.5, "requests": 1}, "scores": {"s": {"value": 0.5, "reason": None}},
+          "labels": {"l": {"value": "x"}}, "assertions": {"b": {"value": True}}, "task_duration": 0.5,
+          "evaluator_failures": [{"name": "e", "error_message": "m"}]}],
+        "failures": [{"name": "f", "inputs": "q", "error_message": "m", "error_stacktrace": "s"}]}],
+    "openai-messages (of ShareGPT)": [{"id": "s", "score": 1, "conversations": [
+        {"from": "human", "value": "q"}, {"from": "function_call", "value": '{"name": "n", "arguments": {"a": 1}}'},
+        {"from": "observation", "value": "o"}, {"from": "gpt", "value": "a"}]}],
     "openai-messages": [{"id": "m", "messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a",
                          "tool_calls": [{"id": "t", "function": {"name": "n", "arguments": "{}"}}]},
                          {"role": "tool", "tool_call_id": "t", "content": "o"}]}],
@@ -264,9 +274,8 @@ def test_numbers_that_json_does_not_have_are_left_out_and_counted(tmp_path):
     assert [note for note in done.notes if "NaN" in note or "halves" in note] == [
         "lost: values NaN or Infinity, which JSON does not have: 2"
     ]
-    path.write_text(
-        json.dumps({"version": 2, "status": "success", "eval": {}, "plan": {}, "score": math.nan}, indent=1)
-    )
+    log = {"version": 2, "status": "success", "eval": {}, "plan": {}, "score": math.nan}
+    path.write_text(json.dumps(log, indent=1))
     assert detected(head_of(path)) == "inspect"
 
 

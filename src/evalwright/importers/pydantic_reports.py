@@ -47,7 +47,12 @@ def report_cases(file: Path, document: Document, findings: ImportFindings) -> It
     _count_unread(report, _REPORT, "the report", findings.notes)
     system = str(report.get("name") or "recorded")
     for key in ("cases", "failures"):
-        for position, case in enumerate(report.get(key) or ()):
+        listed = report.get(key) or []
+        if not isinstance(listed, list):
+            message = f"expected a list of cases, found {described(listed)}"
+            findings.mistakes.add(file, message, document.line((key,)), key)
+            continue
+        for position, case in enumerate(listed):
             place: Place = (key, position)
             if not isinstance(case, dict) or "inputs" not in case:
                 message = f"expected a case with inputs, found {described(case)}"

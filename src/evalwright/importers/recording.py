@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import Problem
+from evalwright.files.numbers import finite_number_in
 from evalwright.files.strict_json import JsonFlaw, strict_json
 from evalwright.importers.mapping import MISSING, RecordMapping
 from evalwright.importers.record_values import RECORDING_DEPTH, described, moment, too_deep
@@ -250,10 +251,10 @@ class _Parts:
         value, key = self._stated_value("reward")
         if value is MISSING:
             return None
-        if not isinstance(value, bool | int | float):
+        number = None if isinstance(value, str) else finite_number_in(int(value) if isinstance(value, bool) else value)
+        if number is None:
             self.report(key, f"expected a reward (number), found {described(value)}")
-            return None
-        return float(value)
+        return number
 
     def reply(self, messages: Any) -> RecordedReply | None:
         """The reply to the messages; unless it is mapped, of a record that is a chat completion or has a response, and
