@@ -6,11 +6,13 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evalwright.formats.loading import load_suite
 from formats.native.dataset_files import dataset, lines
+from formats.suites import TRACE
 
 
 @pytest.mark.parametrize("kind", ["yaml", "jsonl"])
@@ -71,6 +73,16 @@ def test_telling_what_no_evaluator_reads_does_not_double_the_start_of_a_run(tmp_
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
     unread = "  expected.must_call_tools  no evaluator of this suite reads this key (and in 1 more place)"
     assert done.stdout == f"cases.jsonl:1{unread}\nFalse\n"
+
+
+@pytest.mark.parametrize(("kind", "more"), [("jsonl", {}), ("jsonl", {"embedded_trace": TRACE}), ("yaml", {})])
+def test_a_part_that_nothing_reads_is_told_once_for_all_cases(tmp_path: Path, kind: str, more: dict[str, Any]) -> None:
+    records = [{"id": one, "input": {}, "expected": EXPECTS, **more} for one in "abcde"]
+    data = lines(*records) if kind == "jsonl" else json.dumps({"cases": records})
+    found = dataset(tmp_path, kind, data, read_of_expected=["answer_should_include"])
+    assert len(list(found)) == 5
+    (told,) = found.unknown_keys()
+    assert (told.line, told.key.removeprefix("cases[0]."), told.more) == (1, "expected.must_call_tools", 4)
 
 
 def test_keys_of_the_dataset_and_its_neighbours_that_nothing_reads_are_told(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -16,7 +16,7 @@ from evalwright.errors import Problem, did_you_mean
 from evalwright.files.jsonl import advice_on
 from evalwright.files.key_paths import Place, as_written, steps_of
 from evalwright.files.plain import not_finite
-from evalwright.formats.shared.findings import NOT_READ, expectation, remedy
+from evalwright.formats.shared.findings import expectation, remedy
 from evalwright.model.case import EvalCase, ExpectedBehavior
 from evalwright.model.trace import Trace, is_newer
 
@@ -162,16 +162,12 @@ def _aware(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def unknown_case_keys(raw: Any, report: ReportProblem, read: Collection[str] | None) -> Iterator[Problem]:
-    """Keys of a case that nothing reads: they are allowed, but a misspelt one is easily overlooked. `read` are the keys
-    of `expected` that the suite's evaluators read, None if that is unknown."""
+def unknown_case_keys(raw: Any, report: ReportProblem) -> Iterator[Problem]:
+    """Keys of a case that nothing reads: they are allowed, but a misspelt one is easily overlooked."""
     if isinstance(raw, dict):
         yield from _strangers(raw, FileCase, (), report)
         if isinstance(raw.get("expected"), dict):
             yield from _strangers(raw["expected"], ExpectedBehavior, ("expected",), report)
-            for key in sorted(raw["expected"].keys() & ExpectedBehavior.model_fields.keys() - (read or ())):
-                if read is not None and raw["expected"][key]:
-                    yield report(("expected", key), NOT_READ)
 
 
 def _strangers(

@@ -103,15 +103,23 @@ class Dataset:
     def unknown_keys(self) -> Iterator[Problem]:
         """Keys of the cases that nothing reads, and evaluators that no case has anything for."""
         from evalwright.formats.native.cases import unknown_case_keys
+        from evalwright.model.case import ExpectedBehavior
 
-        parts: set[str] = set()
+        parts: dict[str, tuple[ReportProblem, int]] = {}
         empty = True
         for raw, report in self.records():
             empty = False
-            yield from unknown_case_keys(raw, report, self._read_of_expected)
+            yield from unknown_case_keys(raw, report)
             expected = raw.get("expected") if isinstance(raw, dict) else None
-            if isinstance(expected, dict):
-                parts.update(key for key in expected if expected[key])
+            for key, value in expected.items() if isinstance(expected, dict) else ():
+                if value:
+                    first, number = parts.get(key, (report, 0))
+                    parts[key] = first, number + 1
+        read = self._read_of_expected
+        unread = () if read is None else parts.keys() & ExpectedBehavior.model_fields.keys() - set(read)
+        for key in sorted(unread):
+            first, number = parts[key]
+            yield replace(first(("expected", key), NOT_READ), more=number - 1)
         if not empty:
             yield from self._idle(parts)
         yield from self._empty_texts()
@@ -152,7 +160,7 @@ class Dataset:
         from evalwright.formats.native.cases import unknown_case_keys
 
         for raw, report in self.records():
-            yield from unknown_case_keys(raw, report, None)
+            yield from unknown_case_keys(raw, report)
 
     def _fits(self, case: FileCase | Case) -> bool:
         from evalwright.formats.shared.filters import matches_filter
