@@ -73,6 +73,13 @@ class Grid:
         nth, beside = divmod(case_index - self._first, self._step)
         return None if beside else nth * self.per_case + self._offsets[place] + trial
 
+    def numbers_of(self, variant_name: str) -> Iterator[int]:
+        """The numbers of all cells of a variant."""
+        place = self._places[variant_name]
+        first = self._offsets[place]
+        for start in range(first, self.total, self.per_case):
+            yield from range(start, start + self.trials[place])
+
     def number_in_run(self, number: int) -> int:
         """The number of a cell in the grid of the whole run, if this grid is a shard's."""
         return self.case_index(number) * self.per_case + number % self.per_case

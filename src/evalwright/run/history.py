@@ -66,6 +66,14 @@ class History(msgspec.Struct):
     def unjudged(self) -> set[int]:
         return {n for n, attempt in enumerate(self.traced) if attempt > self.judged[n]}
 
+    def answered(self, grid: Grid) -> set[str]:
+        """The variants with a cell whose newest trace is an answer."""
+        return {
+            variant.name
+            for variant in grid.variants
+            if any(self.traced[n] and not self.errored[n] for n in grid.numbers_of(variant.name))
+        }
+
 
 @rereading
 def history_of(reader: RunReader, grid: Grid) -> History:

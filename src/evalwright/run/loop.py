@@ -154,7 +154,8 @@ def _runner(job: Job, watchdog: Watchdog) -> tuple[Runner, dict[str, Target]]:
     plan, writer, state, clock = job.plan, job.writer, job.state, Clock()
     judge, (targets, sites) = Judge(plan, watchdog, clock), _executor(job)
     verdicts = Verdicts(plan, writer, judge, clock, state, job.tally, job.mirrors)
-    pipeline = Pipeline(plan, writer, targets, sites, clock, state, verdicts)
+    answered = frozenset[str]() if job.history is None else job.history.answered(Grid(plan))
+    pipeline = Pipeline(plan, writer, targets, sites, clock, state, verdicts, answered)
     return Runner(plan, writer, pipeline, verdicts, watchdog, state), targets
 
 

@@ -11,7 +11,7 @@ relies on the order of the records: a cell with a verdict is finished, one with 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence, Set
 from typing import TYPE_CHECKING
 
 from evalwright.model.plan import Plan
@@ -55,7 +55,9 @@ class Pipeline:
         clock: Clock,
         state: RunState,
         verdicts: Verdicts,
+        proven: Set[str] = frozenset(),
     ) -> None:
+        """`proven` are the variants that answered in an earlier session."""
         self._plan, self._run_id, self._variants = plan, plan.run_id, plan.variants
         self._money: CostLimit | None = None
         if plan.run.cost_limit_usd is not None:
@@ -76,8 +78,8 @@ class Pipeline:
             self._enriching = EnrichersOfPlan(plan)
         self._attempts: Attempts | None = None
         self._ask: Callable[[Call, Cell], Awaitable[Answer | TraceError | None]] = self._attempt
-        self._proven: set[str] = set()
-        """Variants that answered before the first error of the run."""
+        self._proven: set[str] = {*proven}
+        """Variants that answered before the first error of this session."""
         self._standstill: Standstill | None = None
         self._doubts: Doubts | None = None
 
