@@ -46,6 +46,7 @@ PLACES: dict[str, Callable[[str], object]] = {
     "repr beside both quotes": lambda s: {"error": repr(f"'\"{s}")},
     "literals": lambda s: {"error": [ascii([s]), repr(f"'{s}".encode())]},
     "shell": lambda s: {"error": shlex.join(["curl", "-H", f"Authorization: Bearer {s}"])},
+    "shell's own quotes": lambda s: {"error": "+ curl -H '" + s.replace("'", r"'\''") + "'"},
     "HTML": lambda s: {"page": f"<b>{s.replace('&', '&amp;').replace('<', '&lt;').replace('>', '&gt;')}</b>"},
     "XML": lambda s: {"page": quoteattr(s, {'"': "&quot;"}).encode("ascii", "xmlcharrefreplace").decode()},
     "hexadecimal digits": lambda s: {"body": [f"user:{s}".encode().hex(), s.encode().hex().upper()]},

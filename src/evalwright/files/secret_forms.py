@@ -39,7 +39,7 @@ def _written(secret: str) -> set[str]:
     forms = {secret, once, _in_json(once), ascii_once, _in_json(ascii_once, ascii_only=True)}
     forms |= {
         secret.replace("/", "\\/"),
-        secret.replace("'", "'\"'\"'"),  # in the quotes of a shell
+        *(secret.replace("'", quoted) for quoted in ("'\"'\"'", r"'\''")),  # in the quotes of a shell
         *_in_python(secret),
         *_in_markup(secret),
         *_cases_in_hex(_bytes(secret)),
