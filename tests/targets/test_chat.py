@@ -78,6 +78,12 @@ def test_the_configuration_goes_into_the_request() -> None:
     assert answer.messages[0].role == "system"
 
 
+def test_all_messages_of_a_call_have_the_id_of_one_session() -> None:
+    config = {"system_prompt": "{{ session_id }}", "user_template": "{{ session_id }}"}
+    first, second = (answered(says("Sent."), config=config)[1][0] for _ in range(2))
+    assert first.system == first.messages[0].content != second.system
+
+
 def test_tools_are_used_until_the_model_answers() -> None:
     answer, requests = answered(says("Let me see.", called("7", "c1")), says("Sent."))
     assert answer.output.final_answer == "Sent."

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
+import msgspec
+
 from evalwright.errors import InputError, Problem, TargetError, did_you_mean
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
@@ -20,7 +22,7 @@ from evalwright.model.snapshot import Case
 if TYPE_CHECKING:
     from evalwright.model.case import EvalCase
 
-__all__ = ["SESSION_ID", "Template", "never_filled", "template_of"]
+__all__ = ["SESSION_ID", "Template", "in_session", "never_filled", "template_of"]
 
 SESSION_ID = "evalwright.session_id"
 """Where the `extra` of a case has the id of a conversation that takes several calls."""
@@ -78,7 +80,7 @@ class Template:
         Raises TargetError that names every path without a value.
         """
         # a call outside a conversation is one of its own: services that keep sessions must not mix trials or attempts
-        roots = _roots_of(case, case.extra.get(SESSION_ID) or uuid4().hex)
+        roots = _roots_of(case, in_session(case).extra[SESSION_ID])
         written, missing = [self._start], []
         for field in self._fields:
             value = _value_at(roots, field.path.split("."))
@@ -99,6 +101,13 @@ class Template:
         roots = _roots_of(case)
         needed = dict.fromkeys(field.path for field in self._fields if field.default is _NOTHING)
         return {path: _instead(path, roots) for path in needed if _value_at(roots, path.split(".")) is _NOTHING}
+
+
+def in_session(case: Case) -> Case:
+    """The case with the id of its session, a new one unless it has one: for a call with several templates."""
+    if SESSION_ID in case.extra:
+        return case
+    return msgspec.structs.replace(case, extra={**case.extra, SESSION_ID: uuid4().hex})
 
 
 def template_of(text: str, key: str, variant: Variant, problems: list[Problem]) -> Template | None:

@@ -22,7 +22,7 @@ from evalwright.targets.chat.messages import as_trace, opening
 from evalwright.targets.chat.tools import Tools, ToolSettings
 from evalwright.targets.failures import target_failure
 from evalwright.targets.settings import settings
-from evalwright.targets.templates import template_of
+from evalwright.targets.templates import in_session, template_of
 from evalwright.targets.totals import add_usage, joined, sum_of_all
 
 __all__ = ["Anthropic", "OpenAIChat", "ProviderChat"]
@@ -88,6 +88,7 @@ class _Chat:
         )
 
     async def run(self, case: Case, trial: int) -> Answer:
+        case = in_session(case)
         talk = _Talk((self._system and self._system.render(case)) or None, self._opening(case))
         try:
             await self._converse(talk, trial)
