@@ -10,7 +10,7 @@ from evalwright.decisions.identity import Identity
 from evalwright.decisions.pairing import CaseGroups
 from evalwright.decisions.runs import two_runs
 from evalwright.decisions.sides import CaseTotal, SideCounts
-from evalwright.decisions.terms import Terms
+from evalwright.decisions.terms import Terms, guards_of
 from evalwright.model.decision import Decision
 from evalwright.reports.decision import decision_lines
 from evalwright.reports.text import Paint
@@ -212,6 +212,14 @@ def test_skipped_trials_that_turn_nothing_are_not_named(
     a: list[tuple[int, int, int]], b: list[tuple[int, int, int]]
 ) -> None:
     assert not lines(decided(with_skips(*a), with_skips(*b)), "skipped")
+
+
+def test_skipped_trials_do_not_turn_what_a_guard_has_decided() -> None:
+    a, b = with_skips(*[(1, 1, 0)] * 400), with_skips(*[(1, 1, 0)] * 399, (0, 0, 1))
+    a.scores["s"], b.scores["s"] = ({case: CaseTotal(score, 1) for case in a.passes} for score in (1.0, 0.0))
+    decision = decided(a, b, guards=guards_of("evaluator:s=-1pp", ["s"]))
+    assert (decision.verdict, decision.guards[0].state) == ("dont", "broken")
+    assert not lines(decision, "skipped")
 
 
 def test_scores_that_were_skipped_are_named_too() -> None:

@@ -31,7 +31,8 @@ def approximations_of(decision: Decision, ground: Ground, counting: Counting, pa
     if decision.units < decision.n and decision.effective_units < _FEW_GROUPS:
         effective = f"{decision.effective_units:.1f} effective groups of {decision.units}"
         yield f"units: only {effective}: error rates are approximate"
-    if decision.method in _OF_A_SAMPLE and decision.verdict != "undecided":
+    # what a guard, a slice or errors have decided does not turn with the difference
+    if decision.method in _OF_A_SAMPLE and decision.verdict == ground.verdict(decision.ci) != "undecided":
         yield from _turning_skips(decision, ground)
     if decision.method in ("t", "sign_flip"):
         yield from _unlike_trials(ground, counting)
