@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from evalwright.formats.promptfoo.faults import TemplateError
@@ -205,6 +208,9 @@ def test_values_have_the_members_of_javascript(template, text):
             "a === b {{ a === b }} true true",
         ),
         ("{{ ('w'|abs) in l }}", "false"),
+        ("[{{ True }}{{ None }}] {{ True == true }}", "[] false"),
+        ("{% set r = 6 %}{{ r / 2 }} r/x/ {{ 'r/x/' }}", "3 r/x/ r/x/"),
+        ("{{ 'a b'.split(' ', -1) }}", "a,b"),
     ],
 )
 def test_expressions_mean_what_javascript_makes_of_them(template, text):
@@ -213,8 +219,48 @@ def test_expressions_mean_what_javascript_makes_of_them(template, text):
 
 
 @pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("{% set n = n + 1 %}{% for x in l %}{% set n = n + x %}{% endfor %}{{ n }}", "9"),
+        ("{% for x in l %}{% set n = n + x %}{{ n }};{% endfor %}{{ n }}", "6;8;5"),
+        (
+            "{% for x in l %}{% set q = 0 %}{% for y in l %}{% set q = q + y %}{% endfor %}{{ q }};{% endfor %}{{ q }}",
+            "3;3;",
+        ),
+        ("{% for x in l %}{% for y in l %}{% set q = y %}{% endfor %}[{{ q }}]{% endfor %}", "[][]"),
+        ("{% for x in l %}{% set q %}{{ q }}{{ x }}{% endset %}{{ q }} {% endfor %}", "1 12 "),
+        ("{% set x = 5 %}{% for x in l %}{% set x = x + 1 %}{{ x }}{% endfor %}{{ x }}", "235"),
+        ("{% set p, q = 0 %}{% for x in l %}{% set p, q = p + x %}{% endfor %}{{ p }}{{ q }}", "33"),
+        (
+            "{% set q = 1 %}{% for x in l %}{% set q = x %}{% endfor %}"
+            "{% macro m(n) %}{{ q }}{{ n }}{% set q = 9 %}{{ q }}{% endmacro %}{{ m(4) }} {{ q }}",
+            "149 2",
+        ),
+        (
+            "{% macro m(q) %}{{ caller() }}{% endmacro %}"
+            "{% for x in l %}{% set q = x %}{% call m(x + 3) %}{{ q }}{% endcall %}{{ q }} {% endfor %}",
+            "41 52 ",
+        ),
+    ],
+)
+def test_names_set_in_loops_last_as_long_as_in_nunjucks(template, text):
+    assert render(template, {"l": [1, 2], "n": 5}) == text
+
+
+def test_a_loop_ends_that_adds_to_its_own_list():
+    code = "l = [1]; t = '{% for x in l %}{{ l.push(x) }}{% endfor %}{{ l }}'"
+    limited = "import resource; resource.setrlimit(resource.RLIMIT_CPU, (5, 5))"
+    run = f"from evalwright.formats.promptfoo.templates import render; {limited}; {code}; print(render(t, {{'l': l}}))"
+    assert subprocess.run([sys.executable, "-c", run], capture_output=True, text=True).stdout == "21,1\n"
+
+
+@pytest.mark.parametrize(
     ("template", "reason"),
     [
+        ("{{ l|replace(r/a/g, 'b') }}", r"r/\.\.\./: templates have no regular expressions"),
+        ("{{ 'a'.match('b') }}", "match: templates have no regular expressions"),
+        ("{% for x in l if x %}{{ x }}{% endfor %}", "no loops with 'if'"),
+        ("{% with x = 1 %}{{ x }}{% endwith %}", "no tag 'with'"),
         ("{{ l|center(1000000000000) }}", "cannot have 1000000000000 blanks"),
         ("{{ 'a'|indent(1e12) }}", "cannot have"),
         ("{{ range(10000000000) }}", "at most 1,000,000 numbers"),

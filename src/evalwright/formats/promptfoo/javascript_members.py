@@ -108,7 +108,8 @@ def _split(text: str, sign: Any = _UNDEFINED, limit: Any = _UNDEFINED, *_: Any) 
         parts = [text]
     else:
         parts = text.split(separator) if (separator := string_of(sign)) else list(text)
-    return List(parts[: _integer(limit, len(parts))])
+    most = _integer(limit, len(parts))
+    return List(parts[:most] if most >= 0 else parts)  # a number below 0 is no limit
 
 
 def _substr(text: str, start: Any = 0, length: Any = _UNDEFINED, *_: Any) -> str:

@@ -14,17 +14,18 @@ from typing import Any
 
 from jinja2 import ChainableUndefined, Undefined, nodes
 from jinja2 import TemplateError as JinjaError
+from jinja2.lexer import TokenStream
 from jinja2.runtime import LoopContext, Macro
 from jinja2.sandbox import SandboxedEnvironment
-from jinja2.utils import Namespace
 
 from evalwright.formats.promptfoo.faults import TemplateError
 from evalwright.formats.promptfoo.javascript_members import OF_LISTS, OF_MAPPINGS, OF_NUMBERS, OF_TEXTS
 from evalwright.formats.promptfoo.javascript_operators import arithmetic, plus, string_of
 from evalwright.formats.promptfoo.nunjucks_filters import FILTERS, KEPT_FILTERS
-from evalwright.formats.promptfoo.nunjucks_parser import NunjucksParser
+from evalwright.formats.promptfoo.nunjucks_frames import Frames
+from evalwright.formats.promptfoo.nunjucks_parser import NO_PATTERNS, NunjucksParser, without_patterns
 from evalwright.formats.promptfoo.nunjucks_tests import TESTS
-from evalwright.formats.promptfoo.nunjucks_tree import OUTER, as_nunjucks
+from evalwright.formats.promptfoo.nunjucks_tree import FRAMES, as_nunjucks
 from evalwright.formats.promptfoo.nunjucks_values import MOST_ITEMS, List, in_template
 from evalwright.formats.promptfoo.values import template_text
 
@@ -34,6 +35,7 @@ _VERBATIM = re.compile(r"(\{%-?\s*)(end)?verbatim(\s*-?%\})")
 _KEPT = 512
 """Compiled templates that are kept: a run has a few, unless each case has its own."""
 _OF_LOOPS = frozenset({"first", "index", "index0", "last", "length", "revindex", "revindex0"})
+_WITH_PATTERNS = ("match", "matchAll", "search")
 _ARITHMETIC = frozenset({"-", "*", "/", "//", "%", "**"})
 
 
@@ -42,7 +44,7 @@ def rendered(text: str, names: Mapping[str, Any], filters: Mapping[str, Callable
     try:
         engine = _engine() if not filters else _Engine(filters)
         template = _compiled_template(text) if not filters else engine.from_string(_prepared_template(text))
-        return str(template.render({name: in_template(value) for name, value in names.items()} | {OUTER: Namespace()}))
+        return str(template.render({name: in_template(value) for name, value in names.items()} | {FRAMES: Frames()}))
     except JinjaError as error:
         raise TemplateError(f"template: {error.message}{_line(error)}") from None
     except MemoryError:
@@ -101,7 +103,7 @@ class _Engine(SandboxedEnvironment):
     def getattr(self, obj: Any, attribute: str) -> Any:
         if isinstance(obj, LoopContext):
             return super().getattr(obj, attribute) if attribute in _OF_LOOPS else self._missing("loop", attribute)
-        if isinstance(obj, (Macro, Namespace, _Cycler)):
+        if isinstance(obj, (Macro, Frames, _Cycler)):
             return super().getattr(obj, attribute)
         return self.getitem(obj, attribute)
 
@@ -126,6 +128,8 @@ class _Engine(SandboxedEnvironment):
         return self._missing(_kind_of(obj), argument)
 
     def _missing(self, owner: str, member: Any) -> Undefined:
+        if owner == "a text" and member in _WITH_PATTERNS:
+            return self.undefined(NO_PATTERNS.format(member), name=member)
         return self.undefined(f"{owner} has no {string_of(member)!r:.60}", name=string_of(member))
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
@@ -136,6 +140,12 @@ class _Engine(SandboxedEnvironment):
 
     def is_safe_callable(self, obj: Any) -> bool:
         return True  # everything that can be named is a listed member of a value, a macro or a global
+
+    def _tokenize(
+        self, source: str, name: str | None, filename: str | None = None, state: str | None = None
+    ) -> TokenStream:
+        tokens = without_patterns(self.lexer.tokeniter(source, name, filename, state))
+        return TokenStream(self.lexer.wrap(tokens, name, filename), name, filename)
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         return as_nunjucks(NunjucksParser(self, source, name, filename).parse())

@@ -232,8 +232,9 @@ def _pairs(value: Any, number: int = 2) -> list[tuple[Any, ...]]:
 
 
 def _items(value: Any) -> Any:
-    """What a loop with a single name goes through: nothing unless it is a list or a text."""
-    return value if isinstance(value, (str, list, tuple)) else ()
+    """What a loop with a single name goes through: nothing unless it is a list or a text. What the loop adds to the
+    list, it does not reach."""
+    return [*value] if isinstance(value, (str, list, tuple)) else ()
 
 
 def _is_in(item: Any, value: Any) -> bool:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from jinja2 import nodes
+from jinja2 import TemplateSyntaxError, nodes
 from jinja2.environment import Environment
 from jinja2.parser import Parser
 
-__all__ = ["NunjucksParser"]
+__all__ = ["NO_PATTERNS", "NunjucksParser", "without_patterns"]
 
+NO_PATTERNS = "{}: templates have no regular expressions here: replace texts, or write a filter (nunjucksFilters)"
+RawToken = tuple[int, str, str]
 _ORDERS = ("lt", "lteq", "gt", "gteq")
 _EQUALITIES = ("eq", "ne")
 _ADDING = ("add", "sub", "tilde")
@@ -26,6 +29,9 @@ class NunjucksParser(Parser):
         """Expressions in parentheses, by their identity."""
 
     def parse_primary(self, with_namespace: bool = False) -> nodes.Expr:
+        if self.stream.current.test_any("name:True", "name:False", "name:None"):
+            token = next(self.stream)  # in Nunjucks, only `true`, `false` and `none` are more than names
+            return nodes.Name(token.value, "load", lineno=token.lineno)
         in_parentheses = self.stream.current.type == "lparen"
         node = super().parse_primary(with_namespace)
         if in_parentheses:
@@ -148,6 +154,16 @@ class NunjucksParser(Parser):
             return otherwise
         chosen[0].elif_, chosen[0].else_ = chosen[1:], otherwise
         return chosen[0]
+
+
+def without_patterns(tokens: Iterable[RawToken]) -> Iterator[RawToken]:
+    """The same tokens. Raises TemplateSyntaxError at a regular expression, which would be read as divisions."""
+    before = ""
+    for token in tokens:
+        if before == "r" and token[1] == "operator" and token[2] in ("/", "//"):
+            raise TemplateSyntaxError(NO_PATTERNS.format("r/.../"), token[0])
+        before = token[2] if token[1] == "name" else ""
+        yield token
 
 
 def _filtered(value: nodes.Expr, name: str, *arguments: nodes.Expr) -> nodes.Filter:

@@ -7,12 +7,12 @@ from typing import Any
 from jinja2 import TemplateSyntaxError, nodes
 from jinja2.visitor import NodeTransformer
 
-__all__ = ["OUTER", "as_nunjucks"]
+__all__ = ["FRAMES", "as_nunjucks"]
 
 _ASSIGNING: Any = (nodes.Assign, nodes.AssignBlock)
 _OTHER_FILES: Any = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)
-OUTER = "outer_"
-"""The namespace of names that are set both outside and inside a loop."""
+FRAMES = "frames_"
+"""The names that are set within loops."""
 
 
 def as_nunjucks(tree: nodes.Template) -> nodes.Template:
@@ -21,6 +21,8 @@ def as_nunjucks(tree: nodes.Template) -> nodes.Template:
         raise TemplateSyntaxError("promptfoo has no slices of lists: use .slice(start, end)", piece.lineno)
     if (other := tree.find(_OTHER_FILES)) is not None:
         raise TemplateSyntaxError("include, import and extends are not read: expected it all in one text", other.lineno)
+    if (scope := tree.find(nodes.With)) is not None:
+        raise TemplateSyntaxError("promptfoo has no tag 'with': use set", scope.lineno)
     for pair in tree.find_all(nodes.Pair):
         if isinstance(pair.key, nodes.Name):
             pair.key = nodes.Const(pair.key.name)
@@ -28,6 +30,10 @@ def as_nunjucks(tree: nodes.Template) -> nodes.Template:
         choice.expr2 = choice.expr2 or nodes.Const("")
     for loop in tree.find_all(nodes.For):
         target = loop.target
+        if loop.test is not None or loop.recursive:
+            raise TemplateSyntaxError(
+                "promptfoo has no loops with 'if' or 'recursive': write an if within the loop", loop.lineno
+            )
         loop.iter = (
             _filtered(loop.iter, "pairs of", nodes.Const(len(target.items)))
             if isinstance(target, nodes.Tuple)
@@ -37,8 +43,8 @@ def as_nunjucks(tree: nodes.Template) -> nodes.Template:
         # naming these makes a macro ignore what it has no parameter for
         macro.body[:0] = [nodes.ExprStmt(nodes.Name(name, "load")) for name in ("varargs", "kwargs")]
     _Literals().visit(tree)
-    if shared := _set_in_loops(tree):
-        _Shared(shared).visit(tree)
+    if names := _set_in_loops(tree):
+        _Framed(names).visit(tree)
     return tree
 
 
@@ -68,25 +74,73 @@ def _is_stored(node: nodes.Node) -> bool:
 
 
 def _set_in_loops(tree: nodes.Template) -> set[str]:
-    """Names that are set both inside a loop and outside all loops: Nunjucks changes the outer one."""
-    loops = list(tree.find_all(nodes.For))
-    within = {name for loop in loops for name in _names_set(loop)}
-    if not within:
-        return set()
-    of_loops = {id(node) for loop in loops for node in loop.find_all(_ASSIGNING)}
-    outside = [node for node in tree.find_all(_ASSIGNING) if id(node) not in of_loops]
-    return within & {name for node in outside for name in _names_set(nodes.Output([node]))}
+    return {name for loop in tree.find_all(nodes.For) for name in _names_set(loop)}
 
 
-class _Shared(NodeTransformer):
-    """Puts names into a namespace that loops share with their surroundings."""
+class _Framed(NodeTransformer):
+    """Has names set and read in frames, which are those of Nunjucks."""
 
     def __init__(self, names: set[str]) -> None:
         self._names = names
 
     def visit_Name(self, node: nodes.Name) -> nodes.Node:
-        if node.name not in self._names:
+        if node.name not in self._names or node.ctx != "load":
             return node
-        if node.ctx == "store":
-            return nodes.NSRef(OUTER, node.name, lineno=node.lineno)
-        return nodes.Getattr(nodes.Name(OUTER, "load"), node.name, "load", lineno=node.lineno)
+        return _of_frames("get", nodes.Const(node.name), node)
+
+    def visit_Assign(self, node: nodes.Assign) -> nodes.Node:
+        node.node = self.visit(node.node)
+        target = node.target
+        return _named("set", target.name, node.node) if self._has(target) else node
+
+    def visit_AssignBlock(self, node: nodes.AssignBlock) -> Any:
+        self.generic_visit(node)
+        target = node.target
+        return [node, _named("set", target.name, nodes.Name(target.name, "load"))] if self._has(target) else node
+
+    def visit_For(self, node: nodes.For) -> list[nodes.Node]:
+        node.iter = self.visit(node.iter)
+        own = self._own([node.target, *node.target.find_all(nodes.Name)])
+        node.body, node.else_ = [*own, *self._visited(node.body)], self._visited(node.else_)
+        return [_entering(_of_frames("here"), is_open=True), node, _leaving()]
+
+    def visit_Macro(self, node: nodes.Macro) -> nodes.Node:
+        node.defaults = self._visited(node.defaults)
+        inside = [*self._own(node.args), *self._visited(node.body)]
+        node.body = [_entering(nodes.Tuple([], "load"), is_open=False), *inside, _leaving()]
+        return node
+
+    def visit_CallBlock(self, node: nodes.CallBlock) -> nodes.Node:
+        """Its content sees the names of the macro that calls it."""
+        node.call = self.visit(node.call)
+        inside = [*self._own(node.args), *self._visited(node.body)]
+        node.body = [_entering(_of_frames("here"), is_open=False), *inside, _leaving()]
+        return node
+
+    def _has(self, target: nodes.Node) -> bool:
+        return isinstance(target, nodes.Name) and target.name in self._names
+
+    def _own(self, targets: list[Any]) -> list[nodes.Node]:
+        """Loops and macros have names of their own for their items and arguments."""
+        return [_named("keep", target.name, nodes.Name(target.name, "load")) for target in targets if self._has(target)]
+
+    def _visited(self, parts: list[Any]) -> list[Any]:
+        holder = nodes.Scope(parts)
+        self.generic_visit(holder)
+        return holder.body
+
+
+def _of_frames(method: str, *arguments: nodes.Expr) -> nodes.Call:
+    return nodes.Call(nodes.Getattr(nodes.Name(FRAMES, "load"), method, "load"), [*arguments], [], None, None)
+
+
+def _named(method: str, name: str, value: nodes.Expr) -> nodes.Node:
+    return nodes.ExprStmt(_of_frames(method, nodes.Const(name), value))
+
+
+def _entering(around: nodes.Expr, *, is_open: bool) -> nodes.Node:
+    return nodes.ExprStmt(_of_frames("enter", around, nodes.Const(is_open)))
+
+
+def _leaving() -> nodes.Node:
+    return nodes.ExprStmt(_of_frames("leave"))
