@@ -110,6 +110,8 @@ def test_a_mistake_in_the_defaults_of_tests_is_told_once(tmp_path):
         ("openai:chat", "'openai:chat' names no model: expected openai:chat:MODEL"),
         ("anthropic:messages:", "'anthropic:messages:' names no model: expected anthropic:messages:MODEL"),
         ("anthropic:claude-code", "is not supported: in an eval.yaml, the target coding_agent calls Claude Code"),
+        ("openai:completion:gpt-5", "is not supported: models are called with messages here: use openai:chat:MODEL"),
+        ("anthropic:completion:claude-2", "use anthropic:messages:MODEL"),
         ("file://agent.go", "is not a file of a provider: expected one of .js"),
         ("openai:codex:gpt-5", "is not supported: in an eval.yaml, the target coding_agent calls Codex"),
         ("cohere:command-r", "unknown provider 'cohere:command-r'.*litellm:PROVIDER/MODEL"),

@@ -73,7 +73,13 @@ _AGENT = (
     "in an eval.yaml, the target coding_agent calls {}; here, a Python provider can (docs/promptfoo.md, Coding agents)"
 )
 _CLAUDE, _CODEX = _AGENT.format("Claude Code"), _AGENT.format("Codex")
+_WITH_MESSAGES = "models are called with messages here: use {}:MODEL, or call the API from a Python provider"
 _NEAREST = {
+    "anthropic:completion": _WITH_MESSAGES.format("anthropic:messages"),
+    **{
+        f"{company}:completion": _WITH_MESSAGES.format(f"{company}:chat")
+        for company in ("azure", "azureopenai", "litellm", "openai", "together", "togetherai")
+    },
     **dict.fromkeys(("anthropic:claude-agent-sdk", "anthropic:claude-code"), _CLAUDE),
     **dict.fromkeys(
         (
