@@ -174,6 +174,23 @@ def test_settings_of_an_http_service_that_nothing_reads_are_warned_of(tmp_path):
     ]
 
 
+def test_templates_in_the_code_of_a_request_are_warned_of(tmp_path):
+    requests = ['{"p": "{{prompt}}"}', "({p: {q: {r: prompt}}})", "file://{{name}}.js", "`${vars.x}`"]
+    web = {"url": "http://127.0.0.1:9", "method": "POST", "body": {"k": 1}}
+    providers = [{"id": "http", "config": {**web, "transformRequest": code}} for code in requests]
+    said = [str(warning) for warning in load_suite(write(tmp_path, {**ECHO, "providers": providers})).warnings]
+    assert [one.partition("  ")[2] for one in said if "transformRequest" in one] == [
+        "providers[0].config.transformRequest  is JavaScript, in which no templates are filled in: "
+        "write prompt for {{prompt}}, vars.x for {{x}}"
+    ]
+
+
+def test_a_request_is_made_by_code_and_not_by_a_mapping(tmp_path):
+    web = {"url": "http://127.0.0.1:9", "transformRequest": {"p": "{{prompt}}"}}
+    with pytest.raises(InputError, match=r"transformRequest +expected code or the name of a file"):
+        load_suite(write(tmp_path, {**ECHO, "providers": [{"id": "http", "config": web}]}))
+
+
 def test_a_pattern_for_more_files_than_anybody_has_is_refused(tmp_path):
     with pytest.raises(InputError, match="stands for 1,073,741,824 patterns, expected at most 1,000"):
         load_suite(write(tmp_path, {**ECHO, "tests": "{a,b}" * 30}))

@@ -69,8 +69,8 @@ FORM = "application/x-www-form-urlencoded"
         ({"body": "p={{prompt}}"}, f"p={SAID}"),
         ({"headers": JSON, "body": {"k": 1}, "transformRequest": "({p: prompt})"}, {"k": 1, "p": SAID}),
         ({"headers": JSON, "body": {"p": "{{prompt}}"}, "transformRequest": "return prompt[0]"}, {"p": SAID[0]}),
-        ({"headers": JSON, "body": {"k": 1}, "transformRequest": '{"p": "{{prompt}}"}'}, {"k": 1, "p": SAID}),
-        ({"headers": JSON, "body": {"p": "{{prompt}}"}, "transformRequest": "<{{n}}>"}, {"p": "<5>"}),
+        ({"headers": JSON, "body": {"k": 1}, "transformRequest": '{"p": "{{n}}"}'}, {"k": 1, "p": "{{n}}"}),
+        ({"headers": JSON, "body": {"p": "{{prompt}}"}, "transformRequest": "`<${vars.n}>`"}, {"p": "<5>"}),
         ({"headers": JSON, "body": {"k": 1}, "transformRequest": "file://request.js"}, {"k": 1, "n": 5}),
     ],
 )

@@ -56,8 +56,7 @@ def _codes_of_provider(provider: Mapping[str, Any]) -> Iterator[Any]:
     inner = provider.get("config", {})
     yield inner.get("transformResponse", inner.get("responseParser"))
     yield inner.get("validateStatus")
-    request = inner.get("transformRequest")
-    yield None if isinstance(request, str) and "{{" in request and "=>" not in request else request
+    yield inner.get("transformRequest")
 
 
 def _codes_in(assertion: Mapping[str, Any]) -> Iterator[Any]:

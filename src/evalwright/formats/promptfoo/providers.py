@@ -16,7 +16,7 @@ from evalwright.formats.promptfoo.http_settings import plain_settings, without_u
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.own_variables import with_own_variables
 from evalwright.formats.promptfoo.shapes import CHAT, HTTP, PROVIDER, warn_of_others, what_fits
-from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, split_function
+from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, in_file, split_function
 from evalwright.formats.promptfoo.values import as_javascript, compact_json
 from evalwright.session import environment
 
@@ -251,6 +251,9 @@ def _config(config: dict[str, Any], kind: str, named: str, sources: Sources, ori
         config = without_unsupported(what_fits(config, HTTP, origin), origin)
         warn_of_others(config, HTTP, origin)
         config = plain_settings(config, named, sources, origin)
+        if "{{" in (code := config.get("transformRequest", "")) and not in_file(code):
+            meant = "is JavaScript, in which no templates are filled in: write prompt for {{prompt}}, vars.x for {{x}}"
+            origin.at("transformRequest").warn(meant)
     for key in ("transformResponse", "responseParser", "transformRequest"):
         sources.code(config.get(key), origin.at(key))
     return config

@@ -171,7 +171,7 @@ OPTIONS: Shape = {
 """Of a test; settings of a model, too, which take precedence over its own."""
 HTTP: Shape = {
     "url": NAME, "method": NAME, "headers": SCALARS, "queryParams": SCALARS, "transformResponse": CODE,
-    "responseParser": CODE, "transformRequest": ANYTHING, "validateStatus": ANYTHING, "body": ANYTHING,
+    "responseParser": CODE, "transformRequest": CODE, "validateStatus": ANYTHING, "body": ANYTHING,
     "request": NAME, "useHttps": FLAG, "auth": MAPPING, "tools": ANYTHING, "tool_choice": ANYTHING,
 }  # fmt: skip
 

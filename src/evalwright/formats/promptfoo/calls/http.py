@@ -17,7 +17,7 @@ from evalwright.formats.promptfoo.http_settings import TOOL_NAMES
 from evalwright.formats.promptfoo.providers import Provider, called_of
 from evalwright.formats.promptfoo.scripts import call_file, run_javascript
 from evalwright.formats.promptfoo.sources import in_file
-from evalwright.formats.promptfoo.templates import render, render_all
+from evalwright.formats.promptfoo.templates import render
 from evalwright.formats.promptfoo.transforms import body_returning, requested, response_of
 from evalwright.formats.promptfoo.values import as_javascript, compact_json, template_text
 from evalwright.llm.failures import retry_after
@@ -65,7 +65,7 @@ class HttpProvider(Caller):
         body, content = config.get("body"), None
         made: Any = None
         if code := config.get("transformRequest"):
-            made = await self._transformed_request(code, call, names)
+            made = await self._transformed_request(code, call)
             names = names if isinstance(made, (dict, list)) else {**names, "prompt": made}
         if isinstance(body, (dict, list)):
             body = _filled_body(body, names)
@@ -89,15 +89,11 @@ class HttpProvider(Caller):
         encoded = httpx.Headers(headers, encoding="latin-1")  # as promptfoo; by itself, httpx takes ASCII only
         return self._client.build_request(method, url, headers=encoded, content=content)
 
-    async def _transformed_request(self, code: Any, call: ProviderCall, names: Mapping[str, Any]) -> Any:
+    async def _transformed_request(self, code: str, call: ProviderCall) -> Any:
         """What `transformRequest` makes of the prompt: keys of the body, or another text for it."""
         given = {"prompt": call.prompt, "vars": call.context["vars"], "context": call.context}
         if in_file(code):
             return await call_file(self._folder, code, "transform_request", [*given.values()])
-        if not isinstance(code, str):
-            return render_all(code, names)
-        if "{{" in code and "=>" not in code:
-            return _json_or_text(code, names)
         return await requested(code, given, self._folder)
 
     async def _send(self, request: httpx.Request) -> tuple[int, httpx.Headers, str]:
