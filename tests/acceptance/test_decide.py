@@ -272,6 +272,7 @@ def test_a_plan_learns_from_two_runs_named_once_or_each(made: Project) -> None:
         (["--detect", "3pp", "--trials", "1,10001"], "--trials: expected numbers from 1 to 10,000"),
         (["--detect", "3pp", "--trials", "1" + 26 * "0"], "--trials: expected numbers from 1 to 10,000"),
         (["--detect", "3pp", "--trials", "²"], "--trials: expected numbers from 1 to 10,000"),
+        (["--detect", "3pp", "--metric", "q"], "--metric q needs --from RUN"),
     ],
 )
 def test_a_plan_refuses_what_could_be_read_in_two_ways(made: Project, flags: list[str], named: str) -> None:

@@ -298,6 +298,21 @@ def test_all_mistakes_of_a_plan_are_told_at_once():
         ew.plan(0, detect=0.1)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "mistake"),
+    [
+        ({"detect": 1.5}, "detect: expected less than the range of loud (1), found 1.5"),
+        ({"detect": 0.1, "margin": 2}, "margin: expected less than the range of loud (1), found 2"),
+        ({"detect": -1}, "detect: expected a difference of at least 0"),
+        ({"detect": 0.1, "runs": ()}, "the plan for loud needs a run of the suite"),
+    ],
+)
+def test_mistakes_of_a_plan_for_a_score_name_its_arguments(wrong, mistake):
+    with pytest.raises(ew.InputError) as raised:
+        ew.plan(80, metric="loud", **{"runs": graded(20), **wrong})
+    assert str(raised.value).startswith(mistake)
+
+
 def test_nothing_in_common_is_undecided():
     decision = ew.decide(evaluate({"a": "x"}, agents.upper), evaluate({"b": "x"}, agents.upper))
     assert str(decision).startswith("undecided: no case was judged in both runs\n")

@@ -75,7 +75,7 @@ def test_a_plan_for_a_score_says_so_in_its_units() -> None:
     [
         ([], "q", 0.1, "the plan for q needs a run"),
         ([scored([0.5, 0.7])], "p", 0.1, r"no metric 'p'.*there are: pass_rate, q"),
-        ([scored([0.5, 0.7])], "q", 1.0, r"--detect: expected less than the range of q \(1\), found 1"),
+        ([scored([0.5, 0.7])], "q", 1.0, r"--detect  expected less than the range of q \(1\), found 1"),
         ([scored([0.5, 0.5], [0.7, 0.7])], "q", 0.1, "the scores of q do not vary"),
         ([scored([0.5, 0.7]), scored()], "q", 0.1, "no metric 'q'"),
     ],

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalwright.api.arguments import kind_problems
-from evalwright.api.problems import masked_problems, points_of, refused
+from evalwright.api.problems import masked_problems, named_as_arguments, points_of, refused
 from evalwright.api.runs import Run, run_of
 from evalwright.errors import InputError, Problem
 from evalwright.files.masker import Masker
@@ -164,21 +164,23 @@ def plan(
         record = suite_plan(planned.name, planned.cases, sides, numbers, aim, at_least, planned.concurrency)
         record.notes = judge_notes([summary for _, summary in found], aim.detect)
     else:
-        record = score_plan(planned.name, planned.cases, sides, numbers, aim, metric, planned.concurrency)
+        with named_as_arguments():
+            record = score_plan(planned.name, planned.cases, sides, numbers, aim, metric, planned.concurrency)
     return CasesPlan(record, ", ".join(run_of(run)._label for run in listed), planned.warnings)
 
 
 def _problems(
     detect: float | None, margin: float, most: float, at_least: Any, power: Any, alpha: Any, trials: Any
 ) -> Iterator[Problem]:
+    points = "from 0 to 1" if most == 1 else "of at least 0, and finite"
     if detect is None and at_least is None:
         yield refused("detect", "expected the difference to see (0.03), or at_least, the rate of a gate (0.8)")
     elif detect is not None and not 0 <= detect < most:
-        yield refused("detect", f"expected a difference from 0 to 1, found {detect!r}")
+        yield refused("detect", f"expected a difference {points}, found {detect!r}")
     elif detect is not None and not detect + margin > 0:
         yield refused("detect", f"expected a difference above 0, found {detect!r}")
     if not 0 <= margin < most:
-        yield refused("margin", f"expected a number from 0 to 1, found {margin!r}")
+        yield refused("margin", f"expected a number {points}, found {margin!r}")
     for key, value in (("at_least", at_least), ("power", power), ("alpha", alpha)):
         if value is not None and (not isinstance(value, int | float) or not 0 < value < 1):
             yield refused(key, f"expected a number between 0 and 1, found {value!r}")

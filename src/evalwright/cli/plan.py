@@ -94,6 +94,8 @@ def command(
             raise InputError(f"unexpected {str(second)!r}: a second run belongs behind --from RUN")
         runs = (*runs, second)
     _check_aims(detect, metric, margin, at_least, plot)
+    if metric != "pass_rate" and not runs:
+        raise InputError(f"--metric {metric} needs --from RUN: only a run shows how much its scores vary")
     mistakes, difference, loss = AllMistakes(), 0.0, 0.0
     with mistakes:
         difference, loss = _difference(detect, margin, metric)

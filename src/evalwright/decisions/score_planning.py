@@ -11,7 +11,7 @@ from evalwright.decisions.pairing import ValueRange, scale_of
 from evalwright.decisions.planning import Aim, SuitePlan, planned
 from evalwright.decisions.sides import PASS_RATE, CaseTotal, SideCounts
 from evalwright.decisions.spreads import distinct_spreads, spreads_of
-from evalwright.errors import InputError, did_you_mean
+from evalwright.errors import InputError, Problem, did_you_mean
 
 __all__ = ["score_plan"]
 
@@ -31,12 +31,13 @@ def score_plan(
     judged case in common.
     """
     if not runs:
-        raise InputError(f"the plan for {metric} needs a run (--from RUN): only that shows how much its scores vary")
+        raise InputError(f"the plan for {metric} needs a run of the suite: only that shows how much its scores vary")
     _check(runs, metric)
     scale = scale_of(runs[0], runs[-1], metric)
     for name, value in (("--detect", aim.detect), ("--margin", aim.margin)):
         if value >= scale.width:
-            raise InputError(f"{name}: expected less than the range of {metric} ({scale.width:g}), found {value:g}")
+            less = f"expected less than the range of {metric} ({scale.width:g}), found {value:g}"
+            raise InputError(Problem(name, less))
     before, *after = [_on_unit_scale(run, metric, scale) for run in runs]
     spreads = spreads_of(before, after[0] if after else None, scored=True)
     if not spreads:
