@@ -69,6 +69,7 @@ def test_reasons_of_one_shape_are_one_and_a_cell_without_any_says_so() -> None:
         (["says: forbidden: 'x'; in 'one'", "says: forbidden: 'x'; in \"it's two\""], "says: forbidden: 'x'; in '…'"),
         (["says: missing: 'a', 'b'", "says: missing: 'a'"], "says: missing: '…'"),
         (["says: missing: 'a', 'b'; in 'c'", "says: missing: 'a', 'b'; in 'd'"], "says: missing: 'a', 'b'; in '…'"),
+        (["beside: 5%10", "beside: 6%20"], "beside: ……"),
         (["two: 1 of 3", "two: 2 of 3", "two: 1 of 4"], "two: … of …"),
         (["same: 'a' and 7", "same: 'a' and 7"], "same: 'a' and 7"),
         (["long: 1 of " + "word " * 999, "long: 2 of " + "word " * 999], f"long: … of {'word ' * 999}"[:2000] + "…"),

@@ -108,7 +108,9 @@ class CommonReason:
                 start = found + len(literal)
             values.append(text[start:end] if start <= end else None)
         # a reason that does not have the words of its shape, as that of an exception, has no value in common
-        return values if len(values) == len(literals) - 1 else [None] * (len(literals) - 1)
+        if len(values) != len(literals) - 1:
+            return [None] * (len(literals) - 1)
+        return [value or None for value in values]  # of two placeholders side by side, all may be found in the second
 
 
 def error_text(error: TraceError, *, of_result: bool = False) -> str:
