@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
+from evalwright.formats.loading import load_suite
 from evalwright.importers.detection import detected
 from evalwright.importers.file_heads import head_of
+from evalwright.run.options import RunOptions
+from evalwright.run.start import run_suite
 from importers.transcripts import imported
 
 
@@ -39,6 +42,15 @@ def test_cases_of_a_run_have_their_scores_and_what_is_known_about_the_answer(tmp
         {"name": "Faithful", "passed": False, "score": 0.25, "reason": "because"}
     ]
     assert not done.notes
+
+
+def test_the_metrics_that_failed_are_the_reason_of_the_failure(tmp_path):
+    failed = [metric("Faithful", False, 0.25), metric("Biased", True, 1.0), metric("Toxic", False, 0.0, reason=None)]
+    run(tmp_path, case(False, *failed), case(True, metric("Faithful", True, 1.0), name="other"))
+    run_dir = run_suite(load_suite(tmp_path / "out" / "eval.yaml"), RunOptions(out=tmp_path / "runs")).run_dir
+    results = [json.loads(line) for line in (run_dir / "results.jsonl").read_text().splitlines()]
+    (reason,) = [result["reason"] for result in results if not result["passed"]]
+    assert reason == "metrics.custom.reward is 0.0, expected 1: Faithful failed ('because'), Toxic failed"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,12 @@ from evalwright.files.masker import Masker
 from evalwright.importers.imported_records import Imported, ImportFindings
 from evalwright.importers.sources import Mistakes, stem
 from evalwright.importers.spool import RecordSpool, SpooledTrace, TraceSpool
-from evalwright.importers.written_suite import ANSWERED, REWARDED, note_of_graded_rewards, note_of_scores
+from evalwright.importers.written_suite import ANSWERED, EXPLAINED, REWARDED, note_of_graded_rewards, note_of_scores
 
 __all__ = ["GatheredCases"]
 
-_FEW = 5
+_FEW, _LONGEST = 5, 100
+"""Names that are listed, and characters of the reason of a recorded score."""
 
 
 class _Row(msgspec.Struct):
@@ -46,6 +47,18 @@ def _case(case_id: str, first: _Row, *, by_case: bool) -> dict[str, Any]:
     }
 
 
+def _failed(scores: Iterable[Mapping[str, Any]]) -> str:
+    """The first recorded scores that did not pass, with their reasons: in quotes, as these differ from case to case."""
+    failed = [score for score in scores if score.get("passed") is False]
+    named = [f"{score['name']} failed{_in_brackets(score.get('reason'))}" for score in failed[:_FEW]]
+    return ", ".join(named) + (", ..." if len(failed) > _FEW else "")
+
+
+def _in_brackets(reason: Any) -> str:
+    text = " ".join(str(reason or "").split())
+    return f" ({text if len(text) <= _LONGEST else f'{text[: _LONGEST - 3]}...'!r})" if text else ""
+
+
 class GatheredCases:
     """All records by case, set aside on disk; what the suite needs to know of them is counted."""
 
@@ -61,6 +74,7 @@ class GatheredCases:
         self._unnamed: Counter[Path] = Counter()
         self._recorded: Counter[tuple[str, str]] = Counter()
         self._rewards = self._graded = 0
+        self._reward = REWARDED
         self._scores: dict[str, None] = {}
         self._authored: dict[str, tuple[tuple[bytes, bool], str]] = {}
         """Input and expectations of the first case of each name, whether it was recorded, and its place."""
@@ -79,8 +93,12 @@ class GatheredCases:
             self._recorded[case_id, trace.variant_name] += 1
             self._rewards += "reward" in trace.metrics.custom
             self._graded += trace.metrics.custom.get("reward") not in (None, 0, 1)
-            names = (score["name"] for score in trace.extra.get("recorded_scores", ()))
+            scores = trace.extra.get("recorded_scores", ())
+            names = (score["name"] for score in scores)
             self._scores.update((name, None) for name in names if name in trace.metrics.custom)
+            if trace.metrics.custom.get("reward") not in (None, 1) and (failed := _failed(scores)):
+                trace.extra["reward_reason"] = failed
+                self._reward = EXPLAINED
             self._counts["recording", "of a run that erred, without a verdict"] += trace.error is not None
             self._counts["recording", "with warnings, see extra.warnings"] += "warnings" in trace.extra
         aside = None if trace is None else self._recordings.add(trace)
@@ -169,7 +187,7 @@ class GatheredCases:
 
     def evaluators(self, reading: ImportFindings) -> tuple[list[dict[str, Any]], int]:
         """The suite's evaluators, and how many of them decide: the recorded reward alone, else all."""
-        evaluators = [*([REWARDED] if self._rewards else []), *reading.evaluators] or [ANSWERED]
+        evaluators = [*([self._reward] if self._rewards else []), *reading.evaluators] or [ANSWERED]
         return evaluators, 1 if self._rewards else len(evaluators)
 
     def notes(self) -> list[str]:

@@ -15,6 +15,7 @@ from evalwright.model.trace import Metrics, Output, Span, ToolCall, ToolResult, 
 
 __all__ = [
     "ANSWERED",
+    "EXPLAINED",
     "IMPORTED_SUITE",
     "REWARDED",
     "check_free",
@@ -40,6 +41,12 @@ REWARDED: Final[dict[str, Any]] = {
     "config": {"field": "metrics.custom.reward", "equals": 1, "absent": "skip"},
 }
 """The evaluator for recordings with a reward; those without one get no verdict from it."""
+
+EXPLAINED: Final[dict[str, Any]] = {
+    **REWARDED,
+    "config": {**REWARDED["config"], "reason_from": "extra.reward_reason"},
+}
+"""The same where recordings say why their reward is not 1."""
 
 
 def check_free(out: Path) -> None:

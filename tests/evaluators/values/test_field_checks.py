@@ -222,10 +222,20 @@ def test_an_absent_part_is_skipped_if_configured() -> None:
             {"field": "output.final_answer", "matches": "^R"},
             "output.final_answer is 'Paris', expected a text that matches '^R'",
         ),
+        (
+            {"field": "latency_ms", "equals": 5, "reason_from": "tool_calls[0].name"},
+            "latency_ms is 120, expected 5: find",
+        ),
+        ({"field": "latency_ms", "equals": 5, "reason_from": "extra.why"}, "latency_ms is 120, expected 5"),
     ],
 )
 def test_why_a_field_check_fails(config: dict[str, Any], reason: str) -> None:
     assert verdict("field_check", **config).reason == reason
+
+
+def test_a_reason_from_no_part_of_a_trace_is_refused() -> None:
+    with pytest.raises(InputError, match="'reason_from' must be a field of the trace"):
+        build_evaluator("field_check", {"field": "latency_ms", "equals": 5, "reason_from": "extr.why"})
 
 
 def test_a_text_that_is_cut_in_a_reason_stays_within_its_quotes() -> None:

@@ -203,6 +203,8 @@ def _multiple_of(validator: Any, unit: float, value: Any, _schema: Any) -> Itera
 
 
 _Number = int | float
+_LONGEST_REASON = 1000
+"""Characters of the text that a trace has as the reason."""
 
 _BOUNDS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "at_least": ("at least", operator.ge),
@@ -228,6 +230,8 @@ class FieldCheck(Onlooker, frozen=True):
     """A regular expression that is searched for in the text."""
     absent: Literal["fail", "skip"] = "fail"
     """A trace without the field fails, or is skipped."""
+    reason_from: str | None = None
+    """A field of the trace whose text ends the reason of a failure, if the trace has it."""
 
     @staticmethod
     def config_problems(values: Mapping[str, Any]) -> list[Problem]:
@@ -235,6 +239,9 @@ class FieldCheck(Onlooker, frozen=True):
         if "equals" not in values and all(values.get(name) is None for name in comparisons):
             expected = ", ".join(map(repr, comparisons))
             return [Problem("", f"needs one of 'equals', {expected}, found none", key="equals")]
+        if isinstance(reason := values.get("reason_from"), str) and not parts_at(reason):
+            expected = f"'reason_from' must be a field of the trace, such as extra.why, found {shown(reason)}"
+            return [Problem("", expected, key="reason_from")]
         try:
             compiled_pattern(values["matches"] if isinstance(values.get("matches"), str) else "")
         except ValueError as error:
@@ -243,7 +250,7 @@ class FieldCheck(Onlooker, frozen=True):
 
     @property
     def reads(self) -> frozenset[str]:
-        return frozenset() if self.uses_case else parts_at(self.field)
+        return (frozenset() if self.uses_case else parts_at(self.field)) | parts_at(self.reason_from or "")
 
     @property
     def uses_case(self) -> bool:
@@ -260,7 +267,9 @@ class FieldCheck(Onlooker, frozen=True):
         if expected is None:
             return PASSED
         state = "absent" if value is ABSENT else shown(value)
-        return Evaluation(False, 0.0, f"{self.field} is {state}, expected {expected}")
+        why = select(self.reason_from)(trace) if self.reason_from else None
+        because = f": {shorten(why, _LONGEST_REASON)}" if isinstance(why, str) and why else ""
+        return Evaluation(False, 0.0, f"{self.field} is {state}, expected {expected}{because}")
 
     def _unmet(self, value: Any) -> str | None:
         """The first comparison that does not hold, in words."""
