@@ -148,10 +148,7 @@ def plan(
 
     seen = None if detect is None else points_of(detect, "detect", metric)
     loss = points_of(margin, "margin", metric)
-    most = 1.0 if metric == "pass_rate" else inf
-    problems = [*kind_problems(suite=suite, runs=runs), *_problems(seen, loss, most, at_least, power, alpha, trials)]
-    if at_least is not None and metric != "pass_rate":
-        problems.append(refused("at_least", "is about the pass rate, and metric about a score: expected one of them"))
+    problems = [*kind_problems(suite=suite, runs=runs), *_problems(seen, loss, metric, at_least, power, alpha, trials)]
     if problems:
         raise InputError(problems)
     listed = [runs] if isinstance(runs, Run | str | os.PathLike) else list(runs or ())
@@ -170,9 +167,11 @@ def plan(
 
 
 def _problems(
-    detect: float | None, margin: float, most: float, at_least: Any, power: Any, alpha: Any, trials: Any
+    detect: float | None, margin: float, metric: str, at_least: Any, power: Any, alpha: Any, trials: Any
 ) -> Iterator[Problem]:
-    points = "from 0 to 1" if most == 1 else "of at least 0, and finite"
+    most, points = (1.0, "from 0 to 1") if metric == "pass_rate" else (inf, "of at least 0, and finite")
+    if at_least is not None and metric != "pass_rate":
+        yield refused("at_least", "is about the pass rate, and metric about a score: expected one of them")
     if detect is None and at_least is None:
         yield refused("detect", "expected the difference to see (0.03), or at_least, the rate of a gate (0.8)")
     elif detect is not None and not 0 <= detect < most:
