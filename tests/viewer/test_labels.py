@@ -274,6 +274,8 @@ def test_cells_are_found_by_their_labels_and_by_where_these_differ_from_the_eval
     for verdict in ("pass", "fail", "pass", "unsure"):  # of case-0 to case-3, of which case-2 alone failed
         text = answered(client, run, text, verdict)
     assert cases(page(client, f"{listed}?label=pass")) == ["case-0", "case-2"]
+    with (run / "labels.csv").open("a") as file:  # a trial that no run has
+        file.write(f"case-1,agent,{10**30},1,says,pass\n")
     assert cases(page(client, f"{listed}?label=unsure&label=")) == ["case-3"]
     assert cases(page(client, f"{listed}?label=disagrees")) == ["case-1", "case-2"]
     assert cases(page(client, f"{listed}?label=disagrees&evaluator=says&tag=t0")) == ["case-2"]

@@ -42,6 +42,8 @@ HEADER = (
     "stratum",
     "stratum_size",
 )
+_MOST = 2**31
+"""Trials and attempts; a number above is none of a run, and may be too large for the table of its cells."""
 _WIDTHS = (len(HEADER) - 3, len(HEADER) - 2, len(HEADER))
 """How many columns a file may have: those at the end are there once they tell something."""
 ORDERS = {
@@ -157,7 +159,8 @@ class LabelFile:
             case_id, variant, trial, attempt, *rest = [row.get(name) or "" for name in HEADER]
             with suppress(ValueError):
                 label = StoredLabel(case_id, variant, int(trial), int(attempt), *rest)
-                if not label.score or isfinite(float(label.score)):
+                exists = max(abs(label.trial), abs(label.attempt)) <= _MOST
+                if exists and (not label.score or isfinite(float(label.score))):
                     yield label
 
     def append(self, label: StoredLabel) -> None:
