@@ -97,6 +97,7 @@ class Assertions:
         self._specs: dict[tuple[int, int], EvaluatorSpec] = {}
         self._doubted: set[tuple[str, str]] = set()
         self._unfit: set[tuple[Place, str]] = set()
+        self._lacking: set[str] = set()
 
     def need_judge(self, lists: Sequence[AuthoredAssertion]) -> bool:
         """Whether any of them needs a judge."""
@@ -176,7 +177,11 @@ class Assertions:
     def _is_known(self, kind: str, base: str, origin: Origin) -> bool:
         place = origin.at("type")
         if (package := NODE_PACKAGES.get(base)) and not self._sources.has_package(package):
-            place.report(f"{kind} needs the package {package} of Node: `npm install {package}` in the suite's folder")
+            if package not in self._lacking:
+                self._lacking.add(package)
+                place.report(
+                    f"{kind} needs the package {package} of Node: `npm install {package}` in the suite's folder"
+                )
             return False
         if base in CHECKS or kind in (SET, *COMPARISONS):
             return True

@@ -28,6 +28,8 @@ return texts.map((sql) => [
 ]);
 """
 _DEFAULT = "MySQL"
+_UNKNOWN = "is not supported currently"
+"""The end of what the parser says of a database that it does not know."""
 _MODIFIERS = "all|distinct"
 _MYSQL_MODIFIERS = (
     "all|distinct(?:row)?|high_priority|straight_join|sql_(?:big_result|buffer_result|cache|calc_found_rows|no_cache"
@@ -67,6 +69,10 @@ async def _flaws(question: AssertionInput, texts: Sequence[str]) -> list[str]:
         parsed = await run_javascript(question.folder, _PARSE, arguments)
     except ScriptError as error:
         raise EvaluatorError(f"{question.kind}: node-sql-parser cannot be used: {error}", error.type) from None
+    if any(syntax is not None and syntax.endswith(_UNKNOWN) for syntax, *_ in parsed):
+        raise EvaluatorError(
+            f"{question.kind}: databaseType: node-sql-parser knows no {as_written(database)}", "bad_value"
+        )
     return [_flaw(text, database, *flaws) for text, flaws in zip(texts, parsed, strict=True)]
 
 
