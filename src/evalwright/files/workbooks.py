@@ -12,6 +12,7 @@ from evalwright.errors import InputError, Problem, did_you_mean
 __all__ = ["workbook_rows"]
 
 _MIDNIGHT = time()
+_MOST_CELLS = 50_000_000
 _LARGEST = 2**53
 """Up to it, a cell contains every whole number exactly."""
 
@@ -19,9 +20,10 @@ _LARGEST = 2**53
 def workbook_rows(content: bytes, file: str, sheet: str | None = None) -> list[list[Any]]:
     """The rows of a sheet, by name or number from 1, by default the first; the first row is the header.
 
-    Cells are null, booleans, numbers or text, and all rows are as wide as the sheet. Whole numbers are integers; dates
-    and times are ISO 8601 text; of a formula, it is the value that was stored with it. Raises InputError with every
-    cell that has no value of its own: merged ones, formulas that failed or whose value is not stored.
+    Cells are null, booleans, numbers or text, in all rows up to the last one of the sheet with a value. Whole numbers
+    are integers; dates and times are ISO 8601 text; of a formula, it is the value that was stored with it. Raises
+    InputError with every cell that has no value of its own: merged ones, formulas that failed or whose value is not
+    stored.
     """
     try:
         import openpyxl
@@ -37,12 +39,23 @@ def workbook_rows(content: bytes, file: str, sheet: str | None = None) -> list[l
     table = stored[name]
     if problems := [*_unreadable_cells(table, written[name], file)]:
         raise InputError(problems)
-    rows = [[_plain_value(cell.value) for cell in row] for row in table.iter_rows()]
-    while rows and all(value is None for value in rows[-1]):
-        rows.pop()
-    if len(rows) < 2:
+    values = {place: _plain_value(cell.value) for place, cell in _cells(table).items() if cell.value is not None}
+    height, width = (max((place[i] for place in values), default=0) for i in (0, 1))
+    if height < 2:
         raise InputError(Problem(file, f"the sheet {name!r} has no rows: expected a header and rows"))
+    if height * width > _MOST_CELLS:
+        size = f"{height:,} rows of {width:,} cells, expected at most {_MOST_CELLS:,} cells"
+        raise InputError(Problem(file, f"the sheet {name!r} has {size}: is there a stray value far from the others?"))
+    rows: list[list[Any]] = [[None] * width for _ in range(height)]
+    for (row, column), value in values.items():
+        rows[row - 1][column - 1] = value
     return rows
+
+
+def _cells(sheet: Any) -> dict[tuple[int, int], Any]:
+    """The cells that a sheet has. Its public members would make all up to the last one with a format."""
+    cells: dict[tuple[int, int], Any] = sheet._cells
+    return cells
 
 
 def _sheet_name(names: list[str], file: str, sheet: str | None) -> str:
@@ -59,13 +72,13 @@ def _sheet_name(names: list[str], file: str, sheet: str | None) -> str:
 def _unreadable_cells(stored: Any, written: Any, file: str) -> Iterator[Problem]:
     for merged in stored.merged_cells.ranges:
         yield Problem(file, f"the cells {merged.coord} are merged: expected a value in each")
-    for row in stored.iter_rows():
-        for cell in row:
-            if cell.data_type == "e":
-                yield Problem(file, f"the formula in {cell.coordinate} failed: {cell.value}")
-            elif cell.value is None and written[cell.coordinate].data_type == "f":
-                what = "has no stored value: save it with a program that calculates"
-                yield Problem(file, f"the formula in {cell.coordinate} {what}")
+    sources = _cells(written)
+    for place, cell in _cells(stored).items():
+        if cell.data_type == "e":
+            yield Problem(file, f"the formula in {cell.coordinate} failed: {cell.value}")
+        elif cell.value is None and place in sources and sources[place].data_type == "f":
+            what = "has no stored value: save it with a program that calculates"
+            yield Problem(file, f"the formula in {cell.coordinate} {what}")
 
 
 def _plain_value(value: Any) -> Any:

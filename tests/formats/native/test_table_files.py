@@ -82,6 +82,19 @@ def test_cells_of_workbooks_keep_their_types(tmp_path):
     assert [p.key for p in wrong(tmp_path, data, name="d.xlsx", sheet=2)] == ["dataset.sheet"]
 
 
+def test_a_workbook_ends_where_its_values_end(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    workbook(file := tmp_path / "made.xlsx", ("S", [["id", "q"], ["a", 1]]))
+    book = openpyxl.load_workbook(file)
+    book["S"]["XFD1048576"].font = openpyxl.styles.Font(bold=True)
+    book.save(file)
+    assert inputs(tmp_path, file.read_bytes(), name="d.xlsx") == {"a": {"q": 1}}
+    book["S"]["XFD1048576"] = "x"
+    book.save(file)
+    [stray] = wrong(tmp_path, file.read_bytes(), name="d.xlsx")
+    assert "has 1,048,576 rows of 16,384 cells, expected at most 50,000,000 cells" in stray.message
+
+
 def test_what_has_no_value_in_a_workbook_is_named(tmp_path):
     data = workbook(tmp_path / "made.xlsx", ("S", [["id", "q"], ["a", "=1+1"], ["b", "#DIV/0!"]]))
     said = [problem.message for problem in wrong(tmp_path, data, name="d.xlsx")]

@@ -32,8 +32,7 @@ class XlsxRows(TableDataset):
     def rows(self, file: Path) -> Iterator[TableRow]:
         with opened(file) as source:
             header, *rows = workbook_rows(source.read(), str(file), self._sheet)
-        width = max((number for row in (header, *rows) for number, cell in enumerate(row, 1) if cell is not None))
-        names = checked_header(file, ["" if name is None else str(name) for name in header[:width]])
+        names = checked_header(file, ["" if name is None else str(name) for name in header])
         for number, row in enumerate(rows, start=2):
             if any(cell is not None for cell in row):
-                yield TableRow(file, number, dict(zip(names, row[:width], strict=True)))
+                yield TableRow(file, number, dict(zip(names, row, strict=True)))
