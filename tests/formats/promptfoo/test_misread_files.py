@@ -299,6 +299,14 @@ def test_keys_beside_a_reference_take_the_place_of_what_it_refers_to(tmp_path):
     assert [str(warning) for warning in suite.warnings if "$ref: x: not read beside it" in str(warning)]
 
 
+def test_mappings_beside_a_reference_are_merged_with_those_it_refers_to(tmp_path):
+    base = {"vars": {"q": "a", "o": {"x": 1, "y": [1]}}}
+    tests = [{"$ref": "#/commandLineOptions/base", "vars": {"o": {"y": [2], "z": 3}, "n": 5}}]
+    config = {**ECHO, "commandLineOptions": {"base": base}, "tests": tests}
+    [case] = load_suite(write(tmp_path, config)).cases
+    assert case.input == {"q": "a", "o": {"x": 1, "y": [2], "z": 3}, "n": 5}
+
+
 def test_references_that_lead_nowhere_or_to_themselves_are_reported(tmp_path):
     tests = [{"$ref": one} for one in ("gone.yaml", "common.yaml#/gone", "common.yaml#/a", "#/gone")]
     with pytest.raises(InputError) as refused:

@@ -65,9 +65,10 @@ class _References:
         return as_it_was({key: self.resolved(one, (*place, str(key)), behind) for key, one in value.items()}, value)
 
     def _with_own(self, target: Any, own: dict[str, Any], place: Place) -> Any:
-        """What is referred to, in which the keys beside `$ref` take the place of those of the same name."""
+        """What is referred to, with the keys beside `$ref`: of two mappings of the same name, all keys; of anything
+        else, what is beside it."""
         if isinstance(target, dict):
-            return {**target, **own}
+            return {**own, **_merged(target, own)}  # in promptfoo's order, too
         if own and target is not None:
             self._origin.at(*place).warn(
                 f"$ref: {', '.join(map(str, own))}: not read beside it, as it refers to no mapping", unread=True
@@ -103,6 +104,14 @@ class _References:
         if document is None:
             return None
         return _References(as_javascript(document.value), named, self._sources, self._origin)
+
+
+def _merged(target: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    merged = {
+        key: _merged(target[key], value) if isinstance(value, dict) and isinstance(target.get(key), dict) else value
+        for key, value in own.items()
+    }
+    return {**target, **merged}
 
 
 def with_environment(value: Any, environment: Mapping[str, str]) -> Any:
