@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from html.parser import HTMLParser
 from typing import Any
@@ -186,10 +187,12 @@ class _Page(HTMLParser):
         super().__init__()
         self.known = self.loose = False
         self._open: list[str] = []
+        self._number = Counter[str]()
+        """Of each name among those that are open, which may be many."""
         self._has_content = self._has_body = False
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
-        if tag in _IN_TABLE and "table" not in self._open:
+        if tag in _IN_TABLE and not self._number["table"]:
             return
         self.known = self.known or tag in _ELEMENTS or "-" in tag
         self._has_body = self._has_body or (tag == "body" and not self._has_content)
@@ -200,17 +203,24 @@ class _Page(HTMLParser):
             self.handle_endtag("a")
         if tag not in _EMPTY and tag not in _WRAPPERS:
             self._open.append(tag)
+            self._number[tag] += 1
 
     def handle_startendtag(self, tag: str, attrs: object) -> None:
         """As in browsers, the slash of `<p/>` means nothing outside of drawings and formulas."""
         self.handle_starttag(tag, attrs)
-        if any(name in self._open for name in _FOREIGN):
+        if any(self._number[name] for name in _FOREIGN):
             self.handle_endtag(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in self._open:
-            place = len(self._open) - 1 - self._open[::-1].index(tag)
-            self._open[place:] = [name for name in self._open[place + 1 :] if name in _FORMATTING]
+        if self._number[tag]:
+            going_on = []
+            while (name := self._open.pop()) != tag:
+                if name in _FORMATTING:
+                    going_on.append(name)
+                else:
+                    self._number[name] -= 1
+            self._number[tag] -= 1
+            self._open += reversed(going_on)
         elif tag == "p" and self._has_content:  # which makes an empty paragraph
             self.known = True
 
