@@ -314,7 +314,8 @@ def unfit_grader(grader: Mapping[str, Any], kind: str) -> str:
         return f"provider: expected the key {kind!r} for this assertion, found {' and '.join(grader)}"
     embeds = provider_kind(called_of(chosen)) == "embedding"
     if kind == "embedding" and not embeds:
-        return f"the provider {chosen['label']} makes no embeddings: expected one such as {DEFAULT_EMBEDDER}"
+        expected = f"one such as {DEFAULT_EMBEDDER}, or {{text: ..., embedding: ...}} for both kinds of judges"
+        return f"the provider {chosen['label']} makes no embeddings: expected {expected}"
     if kind == "text" and embeds:
         return f"the provider {chosen['label']} only makes embeddings: it cannot judge"
     return ""
