@@ -70,7 +70,8 @@ class CommonReason:
     __slots__ = ("_first", "_parts", "_values", "shape")
 
     def __init__(self, shape: str, text: str) -> None:
-        self.shape, self._first = shape, text
+        self.shape: str = shape
+        self._first = text
         self._parts: list[str] | None = None
         """Once a reason differs from the first: what is between placeholders, and they, in turn."""
         self._values: list[str | None] = []

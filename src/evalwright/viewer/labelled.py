@@ -23,7 +23,7 @@ class LabelledCells:
             "CREATE TEMP TABLE labels "
             "(case_key TEXT, variant TEXT, trial INTEGER, attempt INTEGER, evaluator TEXT, verdict TEXT)"
         )
-        self.any = False
+        self.any: bool = False
         """Whether there are labels."""
 
     def replace(self, labels: Iterable[tuple[str, str, int, int, str, str]]) -> None:
