@@ -180,6 +180,7 @@ def found(tmp_path_factory):
     return evalh(tmp_path_factory.mktemp("evalh"), "agent:evalh")
 
 
+@pytest.mark.slow("a run in an interpreter of its own, with an instrumented library")
 def test_synchronous_functions_at_the_same_moment_keep_their_own_calls(found):
     assert used(found) == OWN
 

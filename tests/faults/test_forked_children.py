@@ -7,6 +7,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 KINDS = ("def", "async def")
 FORKS = """
 import os, sys
@@ -83,6 +85,7 @@ def test_a_forked_child_ends_where_it_would_go_on_with_the_run(tmp_path):
     assert len(records(tmp_path, "verdicts")) == 2 * len(made)
 
 
+@pytest.mark.slow("a run in an interpreter of its own")
 def test_a_child_that_an_evaluator_forks_records_nothing(tmp_path):
     def evaluators(names):
         return [{"name": name, "type": "python_function", "config": {"function": f"agent:{name}"}} for name in names]

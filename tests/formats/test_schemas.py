@@ -137,6 +137,7 @@ def test_what_is_wrong_by_keys_or_types_is_refused_and_nothing_else(kind: Kind, 
     assert len(missed) <= wrong * kind.missed, missed
 
 
+@pytest.mark.slow("thousands of mistakes")
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if not kind.suite], ids=lambda kind: kind.schema)
 def test_a_sample_of_mistakes_is_refused(kind: Kind, tmp_path: Path) -> None:
     _, _, too_strict = compared(kind, tmp_path, 4)

@@ -376,6 +376,7 @@ def test_lines_of_two_sessions_that_are_mixed_may_have_parts_of_other_types(tmp_
                 imported(tmp_path / "none", "claude-code", path)
 
 
+@pytest.mark.slow("packs and unpacks large files")
 @pytest.mark.parametrize("read", [document, lambda file: list(lines(file))])
 def test_a_small_packed_file_does_not_fill_the_memory(tmp_path, read):
     bomb = tmp_path / "bomb.json.gz"

@@ -164,6 +164,7 @@ def test_what_waits_to_be_counted_does_not_grow_with_the_run() -> None:
         tracemalloc.stop()
 
 
+@pytest.mark.slow("many trials")
 def test_results_of_a_kind_of_their_own_are_not_kept_for_each_of_many_trials() -> None:
     lines, case = judged_lines(), a_case()
     answers = [a_trace(output=Output(f"{number} is none of it")) for number in range(200)]

@@ -200,6 +200,7 @@ def test_a_disk_that_fails_while_a_resumed_run_judges_ends_it(tmp_path, monkeypa
     assert Judging.judged == ["c0", "c1"]
 
 
+@pytest.mark.slow("megabytes of answers")
 def test_answers_that_are_large_together_are_judged_before_the_rest_comes(tmp_path, called):
     """So that memory does not grow with how many are called at once."""
     written: list[int] = []

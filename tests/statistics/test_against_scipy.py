@@ -22,6 +22,7 @@ def stats() -> Any:
     return pytest.importorskip("scipy.stats")
 
 
+@pytest.mark.slow("thousands of values")
 @given(st.floats(-30, 30), degrees)
 @example(1.7e-7, 298.0)
 def test_tails_of_t(stats: Any, t: float, df: float) -> None:

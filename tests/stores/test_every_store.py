@@ -167,6 +167,7 @@ def test_what_was_synced_is_seen_by_others_while_the_run_goes_on(kept: Kept) -> 
     writer.close()
 
 
+@pytest.mark.slow("writes thousands of records")
 def test_what_was_written_leaves_nothing_in_memory(kept: Kept) -> None:
     trace, results, verdict = a_trace(), (a_result(),), a_verdict()
     with closing(kept.store().create(a_plan(), [a_case()], {})) as writer:

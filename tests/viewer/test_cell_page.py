@@ -293,6 +293,7 @@ def test_the_command_that_reproduces_a_cell_names_its_case_also_when_it_is_copie
     assert said.stdout.decode() == case_id
 
 
+@pytest.mark.slow("hundreds of steps")
 @pytest.mark.parametrize("text", ["step", 'é<&"' * 40], ids=["short", "long in bytes"])
 def test_hundreds_of_steps_messages_and_results_fit_on_a_page_and_all_are_one_link_away(tmp_path, text):
     run = made_run(tmp_path, trials=1)
