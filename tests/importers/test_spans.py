@@ -241,6 +241,17 @@ def test_costs_that_no_span_has_are_worked_out_if_all_calls_are_of_one_model(tmp
     assert done.notes[-1] == note
 
 
+def test_a_call_that_a_framework_has_by_another_name_of_the_model_is_of_one_model(tmp_path):
+    counts = {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 12, "gen_ai.usage.output_tokens": 5}
+    calls = [
+        span(i, "chat", {**counts, "gen_ai.response.model": model}, below=i - 1) for i, model in ((2, "m"), (3, "m-1"))
+    ]
+    (tmp_path / "spans.json").write_text(json.dumps(exported(span(1, "agent"), *calls)))
+    pricing = ListPricing(lambda model, *_: 2.0 if model == "m-1" else None, "a table")
+    OtlpJson.import_files([tmp_path / "spans.json"], tmp_path / "out", None, pricing)
+    assert cases(tmp_path)[0]["embedded_trace"]["metrics"]["cost_usd"] == 2.0
+
+
 def test_a_mapping_is_refused(tmp_path):
     with pytest.raises(InputError, match="spans need no mapping"):
         OtlpJson.import_files([tmp_path / "spans.json"], tmp_path / "out", {"id": "x"})

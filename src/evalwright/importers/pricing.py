@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from evalwright.errors import counted
 from evalwright.importers.span_conventions import models_of
-from evalwright.model.trace import Metrics, Trace
+from evalwright.model.trace import Metrics, Span, Trace
 
 __all__ = ["ListPricing", "PriceOf"]
 
@@ -69,9 +69,20 @@ def _models(trace: Trace) -> Iterator[str]:
     agent = trace.extra.get("agent")
     named = [trace.extra.get("model"), agent.get("model_name") if isinstance(agent, dict) else None]
     yield from (model for model in [*trace.extra.get("models", ()), *named] if isinstance(model, str))
-    for span in trace.spans:
-        if span.kind == "llm":
-            yield from models_of(span.attributes)[:1]
+    yield from _called_models(trace.spans)
+
+
+def _called_models(spans: Sequence[Span]) -> Iterator[str]:
+    """The models of the innermost calls: the span of a framework around one may have another name of its model."""
+    parents = {span.id: span.parent_id for span in spans}
+    calls = [span for span in spans if span.kind == "llm" and models_of(span.attributes)]
+    around: set[str | None] = {None}
+    for span in calls:
+        at = span.parent_id
+        while at not in around:
+            around.add(at)
+            at = parents.get(at or "")
+    yield from (models_of(span.attributes)[0] for span in calls if span.id not in around)
 
 
 def _cached_tokens(metrics: Metrics, what: str) -> int:
