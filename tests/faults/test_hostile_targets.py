@@ -98,6 +98,8 @@ def test_what_a_module_does_to_its_process_when_imported_is_kept_for_its_calls_a
     assert (done.returncode, done.stdout.strip()) == (0, run_dir), done.stderr
     again = project.command("re-evaluate", run_dir, "--suite", "eval.yaml", "--quiet")
     assert (again.returncode, again.stdout.strip()) == (0, run_dir), again.stderr
+    audited = project.command("audit", run_dir, "--suite", "eval.yaml")
+    assert audited.returncode == 0, audited.stdout  # no evaluator had an error
 
 
 @pytest.mark.parametrize(

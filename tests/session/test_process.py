@@ -4,10 +4,11 @@ import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
-from evalwright.session import ExitRefused, Session, environment, hide, learn, session
+from evalwright.session import ExitRefused, Session, environment, hide, learn, returning, session
 from evalwright.session.streams import SecretMask
 
 
@@ -206,3 +207,23 @@ except KeyboardInterrupt:
 def test_what_ctrl_c_finds_undone_is_not_undone_again():
     done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.stderr) == ("interrupted\n", "")
+
+
+def test_a_folder_that_users_code_goes_to_is_kept_for_it_until_its_session_ends(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (there := tmp_path / "there").mkdir()
+
+    def owning():
+        return Session(owns_process=True, stdout="keep")
+
+    with owning():
+        with returning():
+            os.chdir(there)
+        before = Path.cwd()
+        with returning():
+            assert (before, Path.cwd()) == (tmp_path, there)
+    with owning(), returning():
+        assert Path.cwd() == tmp_path
+    with returning():  # a process of someone else
+        os.chdir(there)
+    assert Path.cwd() == there
