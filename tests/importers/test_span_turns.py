@@ -110,3 +110,10 @@ def test_items_of_a_response_that_openllmetry_writes_as_texts_are_no_texts(tmp_p
     told = trace(tmp_path, exported(span(1, "flow"), response_call(2, [QUESTION_PARTS], [said])))
     assert heard(told)[1:] == TURN[:1]
     assert [call["id"] for call in told["tool_calls"]] == ["a"]
+
+
+def test_a_user_can_say_what_an_item_of_a_response_is(tmp_path):
+    asked = {"type": "text", "content": '{"type": "function_call", "call_id": "a", "name": "track"}'}
+    said = parts("assistant", SAID_TEXT)
+    told = trace(tmp_path, exported(span(1, "flow"), response_call(2, [parts("user", asked)], [said])))
+    assert told["messages"][0]["content"] == asked["content"]

@@ -153,19 +153,26 @@ _UNTYPED = {"text": str, **dict.fromkeys((_REASONING, *_ATTACHED, *_WRAPPED), di
 
 def _parts(message: Message) -> list[dict[str, Any]]:
     """The parts of a message, whatever key they are under."""
-    messages: list[dict[str, Any]] = []
+    parts: list[dict[str, Any]] = []
     for key in ("parts", "contents") if _is_repeated(message) else ("parts", "content", "contents"):
         value = json_content(message.get(key)) if key != "content" else _part_list(message.get(key))
-        if isinstance(value, str):
-            value = [{"type": "text", "content": value}]
-        if isinstance(value, dict):
-            value = [value]
-        for part in value if isinstance(value, list) else ():
-            part = {"type": "text", "content": part} if isinstance(part, str) else part
-            if isinstance(part, dict):
+        for part in value if isinstance(value, list) else [value]:
+            if isinstance(part, str):
+                parts.append({"type": "text", "content": part})
+            elif isinstance(part, dict):
                 inner = part.get("message_content")
-                messages.append(_unwrapped(inner if isinstance(inner, dict) else part))
-    return messages
+                part = inner if isinstance(inner, dict) else part
+                written = _written_item(part) if message.get("role") in ("assistant", "ai") else None
+                parts.append(_unwrapped(part if written is None else written))
+    return parts
+
+
+def _written_item(part: dict[str, Any]) -> dict[str, Any] | None:
+    """The item of a response that OpenLLMetry writes as the text of a part, as it knows no parts of LangChain's but
+    texts; None for any other part."""
+    text = part.get("content") if _type(part) == "text" else None
+    item = json_content(text) if isinstance(text, str) and text.startswith("{") else None
+    return item if isinstance(item, dict) and _item(item) is not None else None
 
 
 def _is_repeated(message: Message) -> bool:
@@ -192,12 +199,9 @@ def _unwrapped(part: dict[str, Any]) -> dict[str, Any]:
     return part if wrapped is None else {**wrapped[1], "type": wrapped[0]}
 
 
-def _item(part: dict[str, Any]) -> dict[str, Any] | None:
-    """The part that an item of OpenAI's Responses API is, which LangChain has among its parts, and OpenLLMetry as text;
-    None for any other part."""
-    text = part.get("content") if _type(part) == "text" else None
-    item = json_content(text) if isinstance(text, str) and text.startswith("{") else part
-    kind = item.get("type") if isinstance(item, dict) else None
+def _item(item: dict[str, Any]) -> dict[str, Any] | None:
+    """The part that an item of OpenAI's Responses API is, which LangChain has among its parts; None for any other."""
+    kind = item.get("type")
     if kind in ("function_call", "custom_tool_call") and {"call_id", "name"} <= item.keys():
         arguments = item.get("arguments", item.get("input"))
         return {"type": "tool_call", "id": item["call_id"], "name": item["name"], "arguments": arguments}
