@@ -50,7 +50,7 @@ def _from_either_end(value: Any, length: int, otherwise: int = 0) -> int:
 
 def _at(value: Sequence[Any], place: Any = 0, *_: Any) -> Any:
     number = _integer(place)
-    return value[number] if -len(value) <= number < len(value) else None
+    return value[number] if -len(value) <= number < len(value) else _UNDEFINED
 
 
 def _slice(value: Sequence[Any], start: Any = 0, end: Any = _UNDEFINED, *_: Any) -> Any:

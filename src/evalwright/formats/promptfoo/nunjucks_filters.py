@@ -164,12 +164,12 @@ def _length(value: Any) -> int | None:
 
 def _first(value: Any) -> Any:
     items = _sequence(value)
-    return items[0] if len(items) else None
+    return items[0] if len(items) else _ABSENT
 
 
 def _last(value: Any) -> Any:
     items = _sequence(value)
-    return items[-1] if len(items) else None
+    return items[-1] if len(items) else _ABSENT
 
 
 def _sequence(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The names that templates set within loops, which Nunjucks keeps from one round of a loop to the next."""
+"""The names that templates set, which Nunjucks keeps from one round of a loop to the next."""
 
 from __future__ import annotations
 

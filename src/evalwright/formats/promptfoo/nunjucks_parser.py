@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
 from jinja2 import TemplateSyntaxError, nodes
 from jinja2.environment import Environment
@@ -58,6 +58,11 @@ class NunjucksParser(Parser):
                 return node
         return nodes.Not(node, lineno=node.lineno)
 
+    def parse_filter_expr(self, node: nodes.Expr) -> nodes.Expr:
+        while (sign := self.stream.current.type) in ("pipe", "lparen"):
+            node = cast(nodes.Expr, self.parse_filter(node)) if sign == "pipe" else self.parse_call(node)
+        return node
+
     def parse_test(self, node: nodes.Expr) -> nodes.Expr:
         """A test has arguments only in parentheses."""
         lineno = next(self.stream).lineno
@@ -68,17 +73,21 @@ class NunjucksParser(Parser):
         return nodes.Not(test, lineno=lineno) if turned else test
 
     def parse_compare(self) -> nodes.Expr:
-        """`<` binds closer than `==`, and `in` less than both."""
-        node = self._equality()
+        """`<` binds closer than `==`, and `is` less than both, and `in` less than that."""
+        node = self._tested()
         while True:
             turned = self.stream.current.test("name:not") and self.stream.look().test("name:in")
             if turned:
                 next(self.stream)
             if not self.stream.skip_if("name:in"):
                 return node
-            node = _filtered(node, "is in", self._equality())
+            node = _filtered(node, "is in", self._tested())
             if turned:
                 node = nodes.Not(node, lineno=node.lineno)
+
+    def _tested(self) -> nodes.Expr:
+        node = self._equality()
+        return self.parse_test(node) if self.stream.current.test("name:is") else node
 
     def _equality(self) -> nodes.Expr:
         left = self._order()

@@ -12,7 +12,7 @@ __all__ = ["FRAMES", "as_nunjucks"]
 _ASSIGNING: Any = (nodes.Assign, nodes.AssignBlock)
 _OTHER_FILES: Any = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)
 FRAMES = "frames_"
-"""The names that are set within loops."""
+"""The names that a template sets."""
 
 
 def as_nunjucks(tree: nodes.Template) -> nodes.Template:
@@ -43,7 +43,7 @@ def as_nunjucks(tree: nodes.Template) -> nodes.Template:
         # naming these makes a macro ignore what it has no parameter for
         macro.body[:0] = [nodes.ExprStmt(nodes.Name(name, "load")) for name in ("varargs", "kwargs")]
     _Literals().visit(tree)
-    if names := _set_in_loops(tree):
+    if names := _names_set(tree):
         _Framed(names).visit(tree)
     return tree
 
@@ -71,10 +71,6 @@ def _names_set(node: nodes.Node) -> set[str]:
 
 def _is_stored(node: nodes.Node) -> bool:
     return isinstance(node, nodes.Name) and node.ctx == "store"
-
-
-def _set_in_loops(tree: nodes.Template) -> set[str]:
-    return {name for loop in tree.find_all(nodes.For) for name in _names_set(loop)}
 
 
 class _Framed(NodeTransformer):
