@@ -58,8 +58,15 @@ test-quick: $(READY) compiled
 	HYPOTHESIS_PROFILE=quick $(PYTEST) -q -m "not slow and not cold" $(WITH_PROCESSES:%=--ignore=tests/%) $(OPTIONS)
 
 .PHONY: compiled
-compiled: $(READY)
+compiled: $(READY) $(VENV)/.collected
 	$(BIN)/python -m compileall -q src tests
+
+# pytest rewrites the assertions of a module when it first collects it. In a new clone each of the workers would do so
+# with all modules at once; mistakes that this meets are reported by the tests.
+COLLECT := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --collect-only >/dev/null 2>&1
+$(VENV)/.collected: | $(READY)
+	$(COLLECT) tests/[a-f]* & $(COLLECT) tests/[g-z]*; wait
+	touch $@
 
 lint: $(READY)
 	$(BIN)/ruff check
