@@ -98,13 +98,26 @@ def test_a_conversation_in_the_form_of_sharegpt_has_its_calls_and_results(tmp_pa
     assert [call["arguments"] for call in trace["tool_calls"]] == [{"city": "Bonn"}]
 
 
+def test_several_calls_at_once_have_their_results_in_their_order(tmp_path):
+    calls = '[{"name": "weather", "arguments": {"city": "Bonn"}}, {"name": "time", "arguments": {}}]'
+    turns = [("human", "?"), ("function_call", calls), ("observation", "20"), ("observation", "12:00"), ("gpt", "!")]
+    _, [case] = imported(tmp_path, "openai-messages", written(tmp_path / "x.jsonl", [shared(*turns)]))
+    trace = case["embedded_trace"]
+    assert [call["name"] for call in trace["tool_calls"]] == ["weather", "time"]
+    assert [(result["name"], result["content"]) for result in trace["tool_results"]] == [
+        ("weather", "20"),
+        ("time", "12:00"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("turn", "flaw"),
     [
-        (("function_call", "weather!"), "expected a call with a function that has a name"),
+        (("function_call", "weather!"), r"\[1\].value  expected the JSON of calls {name, arguments}, found the string"),
+        (("function_call", '[{"name": "weather"}, 5]'), r"\[1\].value  expected the JSON of calls"),
         (("observation", "20"), "names no tool"),
-        (("nobody", "hi"), "expected system, developer, user, assistant, tool or function"),
-        ((["gpt"], "hi"), "expected system, developer, user, assistant, tool or function"),
+        (("nobody", "hi"), r"\[1\].from  expected system, human, gpt, function_call or observation, found the string"),
+        ((["gpt"], "hi"), r"\[1\].from  expected system, human, gpt, function_call or observation, found a list"),
     ],
 )
 def test_a_turn_of_sharegpt_that_cannot_be_read_is_a_mistake(tmp_path, turn, flaw):

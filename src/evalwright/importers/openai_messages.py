@@ -16,7 +16,7 @@ from evalwright.importers.call_payloads import chat_message, langchain_fields
 from evalwright.importers.imported_cases import import_recordings
 from evalwright.importers.record_values import described
 from evalwright.importers.recording import RecordedConversation, ReportMistake
-from evalwright.importers.span_messages import attachments, has_more_than_texts, plain_messages
+from evalwright.importers.span_messages import attachments, has_more_than_texts, json_content, plain_messages
 from evalwright.importers.token_counts import Tokens, token_count
 from evalwright.importers.transcript import arguments_of, object_or_text
 from evalwright.importers.ui_messages import messages_in_parts
@@ -75,7 +75,9 @@ class _Reader:
             self._report(at, f"expected a message, found {described(message)}")
             return
         if "role" not in message and {"from", "value"} <= message.keys():
-            message = self._of_sharegpt(message)
+            if (written := self._of_sharegpt(message, at)) is None:
+                return
+            message = written
         if "role" not in message and chat_message(message) is not None:  # as LangChain writes it
             for plain in plain_messages([message], "user"):
                 self.read(plain, at)
@@ -95,15 +97,25 @@ class _Reader:
         else:
             self._read_by_role(message, at)
 
-    def _of_sharegpt(self, message: dict[str, Any]) -> dict[str, Any]:
-        """A message in the form of ShareGPT's, where a call is a text, and a result is that of the call before it."""
+    def _of_sharegpt(self, message: dict[str, Any], at: str) -> dict[str, Any] | None:
+        """A message in the form of ShareGPT's, where calls are a text, and results follow in their order."""
         more = {key: value for key, value in message.items() if key not in ("from", "value")}
-        speaker, text = str(message["from"]), message["value"]
-        if speaker == "function_call" and isinstance(text, str):
-            return {**more, "role": "assistant", "tool_calls": [{"function": object_or_text(text)}]}
-        role, calls = _SPEAKERS.get(speaker, speaker), self.conversation.tool_calls
-        named = {"name": calls[-1].name} if role == "tool" and calls else {}
-        return {**named, **more, "role": role, "content": text}
+        speaker, value = message["from"], message["value"]
+        role = _SPEAKERS.get(speaker, speaker) if isinstance(speaker, str) else None
+        if role == "function_call":
+            value = json_content(value)
+            called = value if isinstance(value, list) else [value]
+            if called and all(isinstance(call, dict) and isinstance(call.get("name"), str) for call in called):
+                return {**more, "role": "assistant", "tool_calls": [{"function": call} for call in called]}
+            self._report(f"{at}.value", f"expected the JSON of calls {{name, arguments}}, found {described(value)}")
+            return None
+        if role not in _ROLES:
+            expected = "expected system, human, gpt, function_call or observation"
+            self._report(f"{at}.from", f"{expected}, found {described(speaker)}")
+            return None
+        calls, results = self.conversation.tool_calls, len(self.conversation.tool_results)
+        named = {"name": calls[min(results, len(calls) - 1)].name} if role == "tool" and calls else {}
+        return {**named, **more, "role": role, "content": value}
 
     def _read_by_role(self, message: dict[str, Any], at: str) -> None:
         match message.get("role"):
