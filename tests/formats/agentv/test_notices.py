@@ -91,7 +91,7 @@ def test_mistakes_in_rubrics_are_placed_at_the_keys_of_the_file(folder: Path) ->
     assert " assertions[0].temperature: " in said
 
 
-@pytest.mark.parametrize(("wrong", "found"), [("b", "'b'"), ([3], "a list")])
+@pytest.mark.parametrize(("wrong", "found"), [("b", "'b'"), ([3], "3 in it")])
 def test_a_case_that_depends_on_others_is_said_to_run_like_any_other(folder: Path, wrong: object, found: str) -> None:
     first = {**one(assertions=[HI]), "id": "a", "depends_on": wrong}
     case = {**one(assertions=[HI]), "id": "b", "depends_on": ["a"], "on_dependency_failure": "fail"}

@@ -19,9 +19,11 @@ DEPENDENCY_KEYS = {"depends_on", "on_dependency_failure"}
 def note_dependencies(raw: Mapping[Any, Any], report: Notes) -> None:
     """Say of a case that depends on others that it runs like any other."""
     listed = raw.get("depends_on")
-    ids = isinstance(listed, list) and all(isinstance(name, str) for name in listed)
-    if listed is not None and not ids:
-        report.unread.append(("depends_on", f"no effect: expected a list of ids, found {as_written(listed)}"))
+    wrong = [one for one in listed if not isinstance(one, str)] if isinstance(listed, list) else [listed]
+    if listed is not None and wrong:
+        where = " in it" if isinstance(listed, list) else ""
+        found = f"no effect: expected a list of ids, found {as_written(wrong[0])}{where}"
+        report.unread.append(("depends_on", found))
     if named := ", ".join(map(repr, texts_in(listed))):
         report.unread.append(("depends_on", f"no effect: the case does not wait for {named}, nor is it skipped"))
     if "on_dependency_failure" in raw:
