@@ -300,11 +300,14 @@ def test_keys_beside_a_reference_take_the_place_of_what_it_refers_to(tmp_path):
 
 
 def test_mappings_beside_a_reference_are_merged_with_those_it_refers_to(tmp_path):
-    base = {"vars": {"q": "a", "o": {"x": 1, "y": [1]}}}
-    tests = [{"$ref": "#/commandLineOptions/base", "vars": {"o": {"y": [2], "z": 3}, "n": 5}}]
-    config = {**ECHO, "commandLineOptions": {"base": base}, "tests": tests}
-    [case] = load_suite(write(tmp_path, config)).cases
-    assert case.input == {"q": "a", "o": {"x": 1, "y": [2], "z": 3}, "n": 5}
+    options = {"base": {"vars": {"q": "a", "o": {"x": 1, "y": [1]}}}, "other": {"x": 2, "w": 4}}
+    own = {"y": [2], "z": 3}, {"$ref": "#/commandLineOptions/other"}
+    tests = [{"$ref": "#/commandLineOptions/base", "vars": {"o": o, "n": 5}} for o in own]
+    suite = load_suite(write(tmp_path, {**ECHO, "commandLineOptions": options, "tests": tests}))
+    assert [case.input for case in suite.cases] == [
+        {"q": "a", "o": {"x": 1, "y": [2], "z": 3}, "n": 5},
+        {"q": "a", "o": {"x": 1, "y": [1], "w": 4}, "n": 5},
+    ]
 
 
 def test_references_that_lead_nowhere_or_to_themselves_are_reported(tmp_path):

@@ -58,21 +58,22 @@ class _References:
         match = _REFERENCE.fullmatch(reference) if isinstance(reference, str) else None
         if match is not None and (match[1] or match[2]):  # "#" alone is of a JSON Schema
             own = {key: one for key, one in value.items() if key != "$ref"}
-            return self._with_own(self._target(match, place, behind), self.resolved(own, place, behind), place)
+            target = self._target(match, place, behind)
+            return self._with_own(target, own, place, behind) if own and target is not None else target
         schemas = place[-1:] == ("parameters",) and bool({"tools", "functions"} & set(map(str, place)))
         if schemas:
             return value
         return as_it_was({key: self.resolved(one, (*place, str(key)), behind) for key, one in value.items()}, value)
 
-    def _with_own(self, target: Any, own: dict[str, Any], place: Place) -> Any:
+    def _with_own(self, target: Any, own: dict[str, Any], place: Place, behind: tuple[str, ...]) -> Any:
         """What is referred to, with the keys beside `$ref`: of two mappings of the same name, all keys; of anything
         else, what is beside it."""
         if isinstance(target, dict):
-            return {**own, **_merged(target, own)}  # in promptfoo's order, too
-        if own and target is not None:
-            self._origin.at(*place).warn(
-                f"$ref: {', '.join(map(str, own))}: not read beside it, as it refers to no mapping", unread=True
-            )
+            merged = {**own, **_merged(target, own)}  # in promptfoo's order, too
+            return self.resolved(merged, place, behind)
+        self._origin.at(*place).warn(
+            f"$ref: {', '.join(map(str, own))}: not read beside it, as it refers to no mapping", unread=True
+        )
         return target
 
     def _target(self, reference: re.Match[str], place: Place, behind: tuple[str, ...]) -> Any:
