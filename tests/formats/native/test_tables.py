@@ -89,6 +89,14 @@ def test_a_column_that_is_part_of_no_case_is_a_warning_unless_a_map_chose(tmp_pa
     assert not [*suite(tmp_path, path=name, map={"id": "id", "input.q": "input.q"}).cases.unknown_keys()]
 
 
+@pytest.mark.parametrize(("name", "data"), [("d.csv", "id,q\n1,a\n"), ("d.json", '[{"id": "1", "q": "a"}]')])
+def test_a_key_that_tables_of_another_type_have_is_told(tmp_path, name, data):
+    (tmp_path / name).write_text(data)
+    other = {"d.csv": {"records": "a"}, "d.json": {"delimiter": ";", "encoding": "latin-1"}}[name]
+    keys = [warning.key for warning in suite(tmp_path, path=name, **other).warnings]
+    assert keys == [f"dataset.{key}" for key in other]
+
+
 def test_rows_without_an_id_are_numbered_without_blank_lines(tmp_path):
     assert inputs(tmp_path, "q\none\n\ntwo\n") == {"row-1": {"q": "one"}, "row-2": {"q": "two"}}
 

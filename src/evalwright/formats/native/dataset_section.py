@@ -26,8 +26,10 @@ _OF_ROWS = ("csv", "huggingface", "json", "parquet", "tsv", "xlsx")
 ENDINGS = {**{kind: kind for kind in (*_OF_ROWS, "jsonl") if kind != "huggingface"}, "ndjson": "jsonl"}
 """Types of datasets by file ending, except YAML, which has two types."""
 PACKINGS = (".gz", ".zst")
-_KEYS_OF_ROWS = ("delimiter", "encoding", "map", "records", "source", "types")
-"""Keys of `dataset` for rows."""
+_KEYS_OF_ROWS = ("map", "source", "types")
+"""Keys of `dataset` for rows of any type."""
+_KEYS_OF_CSV, _KEYS_OF_JSON = ("delimiter", "encoding"), ("records",)
+_KEYS_OF_TYPE = {"csv": _KEYS_OF_CSV, "json": _KEYS_OF_JSON, "tsv": _KEYS_OF_CSV, "xlsx": ("sheet",)}
 _KEYS_ON_DISK = ("name", "split", "subset")
 """Keys that select a Hugging Face dataset."""
 
@@ -195,9 +197,9 @@ class DatasetReading:
 def _own_keys(kind: str, rows: bool) -> Sequence[str]:
     """Keys of the section that only datasets of this type have."""
     if kind == "huggingface":
-        return (*_KEYS_OF_ROWS, *_KEYS_ON_DISK)
+        return (*_KEYS_OF_ROWS, *_KEYS_OF_CSV, *_KEYS_OF_JSON, *_KEYS_ON_DISK)
     if rows:
-        return (*_KEYS_OF_ROWS, "sheet") if kind == "xlsx" else _KEYS_OF_ROWS
+        return (*_KEYS_OF_ROWS, *_KEYS_OF_TYPE.get(kind, ()))
     own: Sequence[str] = getattr(registry.load("datasets", kind), "config_keys", ())
     return own
 
