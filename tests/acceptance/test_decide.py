@@ -252,6 +252,8 @@ def test_a_plan_says_what_a_difference_takes(made: Project) -> None:
     assert (ended.code, document["cases"], document["reached"]) == (0, 50, True)
     assert {row["trials"] for row in document["rows"]} == {1, 3, 5}
     assert made.evalwright("plan", "eval.yaml", "--detect", "1pp").code == 1
+    depends = made.evalwright("plan", "eval.yaml", "--detect", "20pp", "--json")
+    assert (depends.code, json.loads(depends.out)["reached"]) == (0, None)
 
 
 def test_a_plan_learns_from_two_runs_named_once_or_each(made: Project) -> None:

@@ -78,8 +78,8 @@ def command(
 ) -> int:
     """Print how many cases and trials it takes to show a difference with the suite at PATH; run nothing.
 
-    Exit code 1: the suite as it is does not reach the power, or can never pass the gate; 3: whether it does depends on
-    how many cases change, which is assumed. Costs and minutes are those of one run.
+    Exit code 1: the suite as it is does not reach the power, whatever is assumed of how many cases change, or can never
+    pass the gate. Costs and minutes are those of one run.
     """
     import msgspec
 
@@ -118,7 +118,7 @@ def command(
         from evalwright.reports.pictures.planning import plan_svg
 
         write_plot(plot, plan_svg(planned_suite))
-    return 3 if planned_suite.reached is None else 0 if planned_suite.reached else 1
+    return 1 if planned_suite.reached is False else 0
 
 
 def _check_aims(detect: str | None, metric: str, margin: str | None, at_least: str | None, plot: Path | None) -> None:

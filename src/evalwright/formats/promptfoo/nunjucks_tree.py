@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from jinja2 import TemplateSyntaxError, nodes
 from jinja2.visitor import NodeTransformer
@@ -85,9 +85,9 @@ class _Framed(NodeTransformer):
         return _of_frames("get", nodes.Const(node.name), node)
 
     def visit_Assign(self, node: nodes.Assign) -> nodes.Node:
-        node.node = self.visit(node.node)
-        target = node.target
-        return _named("set", target.name, node.node) if self._has(target) else node
+        value: nodes.Expr = self.visit(node.node)
+        node.node, target = value, node.target
+        return _named("set", target.name, value) if self._has(target) else node
 
     def visit_AssignBlock(self, node: nodes.AssignBlock) -> Any:
         self.generic_visit(node)
@@ -113,7 +113,7 @@ class _Framed(NodeTransformer):
         node.body = [_entering(_of_frames("here"), is_open=False), *inside, _leaving()]
         return node
 
-    def _has(self, target: nodes.Node) -> bool:
+    def _has(self, target: nodes.Node) -> TypeGuard[nodes.Name]:
         return isinstance(target, nodes.Name) and target.name in self._names
 
     def _own(self, targets: list[Any]) -> list[nodes.Node]:
