@@ -38,7 +38,9 @@ class RunPath(PathParam):
     """The path of a run. One that only leads to its store becomes a Place, if the user says where that is."""
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:
-        return "Expected a run folder, which `evalwright run` prints last; `evalwright list runs` lists those in runs."
+        return (
+            "Expected a run folder, which `evalwright run` prints last; `evalwright list runs` lists those below runs/."
+        )
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from evalwright.cli.completion import run_paths
