@@ -232,6 +232,8 @@ def test_expressions_mean_what_javascript_makes_of_them(template, text):
         ("{% for x in l %}{% for y in l %}{% set q = y %}{% endfor %}[{{ q }}]{% endfor %}", "[][]"),
         ("{% for x in l %}{{ n }}{% endfor %}{% set n = 1 %}{{ n }}", "551"),
         ("{% for x in l %}{% set q %}{{ q }}{{ x }}{% endset %}{{ q }} {% endfor %}", "1 12 "),
+        ("{% set m = 5 %}{% macro m(x) %}{{ x }}{% endmacro %}{{ m(2) }}", "2"),
+        ("{% set loop = 5 %}{% for x in l %}{{ loop.index }}{% endfor %}{{ loop }}", "125"),
         ("{% set x = 5 %}{% for x in l %}{% set x = x + 1 %}{{ x }}{% endfor %}{{ x }}", "235"),
         ("{% set p, q = 0 %}{% for x in l %}{% set p, q = p + x %}{% endfor %}{{ p }}{{ q }}", "33"),
         (

@@ -96,15 +96,15 @@ class _Framed(NodeTransformer):
 
     def visit_For(self, node: nodes.For) -> list[nodes.Node]:
         node.iter = self.visit(node.iter)
-        own = self._own([node.target, *node.target.find_all(nodes.Name)])
+        own = self._own([node.target, *node.target.find_all(nodes.Name), nodes.Name("loop", "store")])
         node.body, node.else_ = [*own, *self._visited(node.body)], self._visited(node.else_)
         return [_entering(_of_frames("here"), is_open=True), node, _leaving()]
 
-    def visit_Macro(self, node: nodes.Macro) -> nodes.Node:
+    def visit_Macro(self, node: nodes.Macro) -> Any:
         node.defaults = self._visited(node.defaults)
         inside = [*self._own(node.args), *self._visited(node.body)]
         node.body = [_entering(nodes.Tuple([], "load"), is_open=False), *inside, _leaving()]
-        return node
+        return [node, _named("set", node.name, nodes.Name(node.name, "load"))] if node.name in self._names else node
 
     def visit_CallBlock(self, node: nodes.CallBlock) -> nodes.Node:
         """Its content sees the names of the macro that calls it."""
