@@ -28,12 +28,12 @@ class NunjucksParser(Parser):
         self._grouped: dict[int, nodes.Node] = {}
         """Expressions in parentheses, by their identity."""
 
-    def parse_primary(self, with_namespace: bool = False) -> nodes.Expr:
+    def parse_primary(self, *given: bool, **named: bool) -> nodes.Expr:  # `with_namespace`, since Jinja 3.1.5
         if self.stream.current.test_any("name:True", "name:False", "name:None"):
             token = next(self.stream)  # in Nunjucks, only `true`, `false` and `none` are more than names
             return nodes.Name(token.value, "load", lineno=token.lineno)
         in_parentheses = self.stream.current.type == "lparen"
-        node = super().parse_primary(with_namespace)
+        node = super().parse_primary(*given, **named)
         if in_parentheses:
             self._grouped[id(node)] = node
         return node
