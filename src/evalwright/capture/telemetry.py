@@ -110,6 +110,10 @@ class Telemetry:
             # The application may have instrumented the library itself: twice, each call would be recorded twice.
             if provider is not None and not instrumentor.is_instrumented_by_opentelemetry:
                 instrumentor.instrument(tracer_provider=provider, raise_exception_on_conflict=True)
+                if not instrumentor.is_instrumented_by_opentelemetry:  # older ones raise nothing
+                    from importlib.metadata import version
+
+                    raise RuntimeError(f"{_INSTRUMENTORS[name]} refuses {name} {version(name)}")
         except Exception as error:  # raised inside the application's import of its library, which must not fail for it
             self.untraced[name] = f"{type(error).__name__}: {error}"
             _log.warning("model calls of %s are not traced: %s", name, self.untraced[name])
