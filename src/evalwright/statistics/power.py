@@ -225,6 +225,7 @@ def _power_guarded(n: float, variance: float, delta: float, margin: float, alpha
 
 
 _CLOSE = 0.05
+"""How much of the power the approximation by t may lack before the difference is searched for."""
 
 
 def detectable_difference(
