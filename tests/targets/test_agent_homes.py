@@ -1,6 +1,7 @@
 """The home that an agent gets: its login is there, and nothing else of the user's, wherever the user keeps it."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -16,30 +17,32 @@ def environment_of(agent, stream, folder, **config):
 
 
 @pytest.mark.parametrize(
-    ("agent", "variable", "stream", "login"),
+    ("agent", "variable", "stream", "login", "below"),
     [
-        ("gemini", "GEMINI_CLI_HOME", lines(*GEMINI), ".gemini/oauth_creds.json"),
-        ("copilot", "COPILOT_HOME", lines(*COPILOT), "config.json"),
-        ("pi", "PI_CODING_AGENT_DIR", b"Done.", "auth.json"),
+        ("gemini", "GEMINI_CLI_HOME", lines(*GEMINI), ".gemini/oauth_creds.json", ""),
+        ("copilot", "COPILOT_HOME", lines(*COPILOT), "config.json", ".copilot"),
+        ("pi", "PI_CODING_AGENT_DIR", b"Done.", "auth.json", ".pi/agent"),
     ],
 )
-def test_a_home_that_a_variable_names_is_the_users_own_too(tmp_path, monkeypatch, agent, variable, stream, login):
+def test_a_home_that_a_variable_names_is_the_users_own_too(
+    tmp_path, monkeypatch, agent, variable, stream, login, below
+):
     own = tmp_path / "elsewhere"
     for name in (login, "skills/other/SKILL.md"):
         (own / name).parent.mkdir(parents=True, exist_ok=True)
         (own / name).write_text(json.dumps({"token": f"tok-{MARK}-secret"}))
     monkeypatch.setenv(variable, str(own))
     env, files = environment_of(agent, stream, tmp_path)
-    assert env[variable] == env["HOME"] != str(own)
-    assert files == [f"./{login}"]
+    assert env[variable] == str(Path(env["HOME"], below)) != str(own)
+    assert files == [f"./{Path(below, login)}"], "where versions that do not know the variable find it, too"
 
 
 def test_the_login_of_another_program_is_copied_from_the_users_home(tmp_path, own_home):
     (own_home / ".config/gh").mkdir(parents=True)
     (own_home / ".config/gh/hosts.yml").write_text(f"oauth_token: gho-{MARK}\n")
     env, files = environment_of("copilot", lines(*COPILOT), tmp_path)
-    assert files == ["./.config/gh/hosts.yml", "./config.json"]
-    assert env["COPILOT_HOME"] == env["HOME"] != str(own_home)
+    assert files == ["./.config/gh/hosts.yml", "./.copilot/config.json"]
+    assert env["HOME"] != str(own_home)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from pathlib import Path
 from evalwright.errors import InputError
 from evalwright.processes.ties import tie, untie
 from evalwright.targets.coding_agent.agent import AgentCommand
+from evalwright.targets.coding_agent.homes import homes_of
 from evalwright.targets.coding_agent.programs import Program
 from evalwright.workspaces.docker import docker, removed_by
 
@@ -41,8 +42,8 @@ class AgentContainer:
         words += ["--workdir", _WORKSPACE]
         if home is not None:
             words += ["--volume", f"{home}:{_HOME}"]
-            for name in dict.fromkeys((*self._program.home, "HOME")):
-                words += ["--env", f"{name}={_HOME}"]
+            for name, value in {"HOME": _HOME, **homes_of(self._program, _HOME)}.items():
+                words += ["--env", f"{name}={value}"]
         for name, value in self._program.contained.items():
             words += ["--env", f"{name}={value}"]
         for name in dict.fromkeys(self._given):

@@ -10,7 +10,7 @@ from typing import Any
 
 from evalwright.targets.coding_agent.programs import Program
 
-__all__ = ["clean_home", "login_secrets"]
+__all__ = ["clean_home", "homes_of", "login_secrets"]
 
 _ELSEWHERE = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")
 """Variables that lead to the user's own files even if HOME does not."""
@@ -28,7 +28,8 @@ def clean_home(program: Program, folder: Path, environ: Mapping[str, str]) -> di
     env = {name: value for name, value in environ.items() if name not in _OF_A_SESSION}
     if not program.home:
         return env
-    folder.mkdir(mode=0o700)
+    homes = homes_of(program, str(folder))
+    Path(homes[program.home[0]]).mkdir(mode=0o700, parents=True)
     for name, source in _logins(program, environ):
         target = folder / name
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -38,7 +39,12 @@ def clean_home(program: Program, folder: Path, environ: Mapping[str, str]) -> di
             env |= program.signed_in(environ)
     if "HOME" in program.home:
         env = {name: value for name, value in env.items() if name not in _ELSEWHERE}
-    return env | dict.fromkeys(program.home, str(folder))
+    return env | homes
+
+
+def homes_of(program: Program, folder: str) -> dict[str, str]:
+    """The variables of a clean home in `folder`: versions that do not know the agent's own find its files by HOME."""
+    return dict.fromkeys(program.home, folder) | {program.home[0]: str(Path(folder, _below(program)))}
 
 
 def login_secrets(program: Program, environ: Mapping[str, str]) -> dict[str, str]:
@@ -59,14 +65,19 @@ def login_secrets(program: Program, environ: Mapping[str, str]) -> dict[str, str
     return secrets
 
 
-def _logins(program: Program, environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
-    """The login files that there are, each with its name in a clean home."""
+def _below(program: Program) -> str:
+    """Where the agent's files are in a clean home."""
+    return program.default_home if "HOME" in program.home else ""
+
+
+def _logins(program: Program, environ: Mapping[str, str]) -> Iterator[tuple[Path, Path]]:
+    """The login files that there are, each after its place in a clean home."""
     user = Path(environ.get("HOME") or Path.home())
     named = environ.get(program.home[0]) if program.home else None
     own = Path(named) if named else user / program.default_home
-    files = [(name, own / name) for name in program.logins]
-    files += [(name, user / name) for name in program.logins_of_user]
-    yield from ((name, file) for name, file in files if file.is_file())
+    files = [(Path(_below(program), name), own / name) for name in program.logins]
+    files += [(Path(name), user / name) for name in program.logins_of_user]
+    yield from ((place, file) for place, file in files if file.is_file())
 
 
 def _texts(value: Any) -> Iterator[str]:
