@@ -6,8 +6,7 @@ import pytest
 
 from evalwright.evaluators.text.contains import ContainsText
 from evalwright.model.trace import Output
-from evalwright.scoring.quotes import QUOTED, beginning
-from evalwright.scoring.reasons import shape_of
+from evalwright.scoring.reasons import QUOTED, beginning, shape_of
 from evalwright.testing import a_case, a_trace
 
 LONG = "The refund for your order {} will reach the account that you have named within five working days"

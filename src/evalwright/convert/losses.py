@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from typing import Any
 
 import msgspec
 
-from evalwright.convert.equivalence import meant_evaluator, meant_variant
 from evalwright.errors import Problem
 from evalwright.files.credentials import credentials
 from evalwright.files.masker import masked_in
 from evalwright.formats.shared.references import NAMED, shown
 from evalwright.formats.shared.without_defaults import brief
 from evalwright.model.case import EvalCase
+from evalwright.model.plan import EvaluatorSpec, Variant
 from evalwright.model.recordings import recorded_of
 from evalwright.model.snapshot import Case, snapshot
 from evalwright.model.suite import Suite
-from evalwright.registry import format_of, resolve
+from evalwright.registry import format_of, formats, resolve
 
 __all__ = ["differences", "unread_keys"]
 
@@ -29,6 +29,8 @@ _PARTS = (
 )  # fmt: skip
 _MISSING: Any = object()
 _MOST_SHOWN = 60
+
+_OF_THE_RUNNER = ("timeout_seconds", "concurrency")
 
 
 def differences(original: Suite, written: Suite) -> Iterator[Problem]:
@@ -84,7 +86,7 @@ def _values(case: EvalCase | Case) -> dict[str, Any]:
     recorded = recorded_of(stored)
     values["recorded"] = msgspec.json.decode(msgspec.json.encode(brief(recorded)))
     if values["evaluators"] is not None:
-        values["evaluators"] = {spec["name"]: meant_evaluator(spec) for spec in values["evaluators"]}
+        values["evaluators"] = {spec["name"]: _meant_evaluator(spec) for spec in values["evaluators"]}
     if isinstance(named := values.get("extra", {}).get("input_files"), list):
         values["extra"]["input_files"] = [os.path.normpath(name) for name in named]
     if values["expected"].get("conversation") is None:
@@ -100,9 +102,9 @@ def _part(suite: Suite, part: str) -> Any:
     if part == "totals":
         return suite.totals or suite.dialect
     if part == "variants":
-        return [meant_variant(variant) for variant in suite.variants]
+        return [_meant_variant(variant) for variant in suite.variants]
     if part == "evaluators":
-        return {spec.name: meant_evaluator(msgspec.to_builtins(spec)) for spec in suite.evaluators}
+        return {spec.name: _meant_evaluator(msgspec.to_builtins(spec)) for spec in suite.evaluators}
     return getattr(suite, part)
 
 
@@ -145,3 +147,33 @@ def unread_keys(suite: Suite) -> Iterator[Problem]:
     for key in resolve(finder)(suite.document) if finder is not None else ():
         if key not in reported:
             yield Problem("suite", "has no effect here", key=key)
+
+
+def _meant_variant(variant: Variant) -> dict[str, Any]:
+    """A variant as plain data, without the keys that `eval.yaml` gives both the target and the runner."""
+    plain = msgspec.to_builtins(variant)
+    # It turns answers that other formats accept into errors: no conversion changes what a working target does.
+    del plain["evalh_rules"]
+    config = {key: value for key, value in variant.config.items() if key not in _OF_THE_RUNNER}
+    return _normalized_by_formats({**plain, "config": config})
+
+
+def _meant_evaluator(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """The same for an evaluator as plain data, and for the members of a composite."""
+    config = dict(plain.get("config", {}))
+    if isinstance(config.get("cwd"), str):
+        config["cwd"] = os.path.normpath(config["cwd"])
+    if plain["type"] == "composite":
+        if (config.get("aggregator") or {}).get("type") != "code_judge":
+            config.pop("folder", None)
+        members = [msgspec.convert(member, EvaluatorSpec) for member in config["evaluators"]]
+        config["evaluators"] = [_meant_evaluator(msgspec.to_builtins(member)) for member in members]
+    return _normalized_by_formats({**plain, "config": config})
+
+
+def _normalized_by_formats(data: dict[str, Any]) -> dict[str, Any]:
+    """Normalized by every format: a suite of one may use targets and evaluators of another."""
+    for suite_format in formats():
+        if suite_format.normalize is not None:
+            data = resolve(suite_format.normalize)(data)
+    return data

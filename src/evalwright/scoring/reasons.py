@@ -8,9 +8,8 @@ from functools import lru_cache
 from typing import Protocol
 
 from evalwright.model.trace import TraceError
-from evalwright.scoring.quotes import QUOTED, beginning
 
-__all__ = ["CommonReason", "UnpassedCell", "error_text", "reasons_of", "shape_of"]
+__all__ = ["QUOTED", "CommonReason", "UnpassedCell", "beginning", "error_text", "reasons_of", "shape_of"]
 
 _SENTENCES = {
     "adapter_error": ("system raised an exception", "system failed"),
@@ -36,6 +35,18 @@ _PLACE = re.compile(r"^(.*) in (\S+:\d+)$", re.DOTALL)
 """The end of an exception's message: where in the user's code it was raised."""
 _PLACEHOLDER = re.compile("('…'|…)")
 _NO_REASON = "no reason was given"
+
+_LONGEST = 2_000
+QUOTED: re.Pattern[str] = re.compile(
+    # the opening mark comes first, as a set of characters, so that only where there is one is anything else tried;
+    # what can neither end the quote nor has to be looked at is taken at once: `++` returns nothing of it; with a limit
+    # on the rest, many marks that end nowhere do not take seconds
+    r"(['\"`“«])(?:"
+    r"(?<=['\"])(?<!\w.)(?:[^\\\n'\".…]++|\\.|(?!\1)['\".…]|\1(?=\w)){0,200}?"
+    r"(?:\1(?!\w)|(?:\.\.\.|…)(?=$|\)|; |, (?:['\"]|\w+=)))"
+    r"|(?<=`)[^`\n]*`|(?<=“)[^”\n]*”|(?<=«)[^»\n]*»)"
+)
+"""A quote, even if it was cut off and others follow; an apostrophe within a word is not one."""
 
 
 class UnpassedCell(Protocol):
@@ -172,3 +183,8 @@ def _function(stack: str, place: str) -> str:
     file, _, line = place.rpartition(":")
     functions = re.findall(rf'{re.escape(file)}", line {line}, in ([^\n]+)', stack)
     return f" in {functions[-1]}" if functions else ""
+
+
+def beginning(reason: str) -> str:
+    """The first 2,000 characters, which are enough to compare reasons, with an ellipsis if there are more."""
+    return reason if len(reason) <= _LONGEST else f"{reason[:_LONGEST]}…"

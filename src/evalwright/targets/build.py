@@ -13,13 +13,16 @@ from typing import Any
 
 import msgspec
 
-from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.errors import InputError, Problem, TargetError, did_you_mean
 from evalwright.files.key_paths import as_written
 from evalwright.model.plan import Variant
 from evalwright.model.protocols import Target
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Answer
 from evalwright.model.traits import Traits
 from evalwright.registry import is_built_in, knows, load
 from evalwright.session import import_from
+from evalwright.targets.answers import stored_form
 
 __all__ = [
     "WITHOUT_EFFECT",
@@ -47,6 +50,14 @@ _OF_THE_RUNNER = ("timeout_seconds", "concurrency", "enrich_trace_from", "model"
 
 Unread = Iterator[tuple[str, str]]
 
+_OF_OURS: dict[str, type | tuple[type, ...]] = {
+    "account": str,
+    "address": str,
+    "grace_seconds": (int, float),
+    "may_be_silent": bool,
+}
+"""What a run reads of our targets. In a plug-in, something of another type only has the same name."""
+
 
 def build_target(variant: Variant, import_paths: Sequence[str]) -> Target:
     """The target of `variant`, with its configuration checked and its code imported, but nothing called yet.
@@ -57,9 +68,8 @@ def build_target(variant: Variant, import_paths: Sequence[str]) -> Target:
     target: Target = load("targets", variant.adapter)(variant)
     if is_built_in(type(target)):
         return target
-    from evalwright.targets.plugin import PluginTarget
 
-    return PluginTarget(target)
+    return _PluginTarget(target)
 
 
 def build_inner_target(inner: Variant, adapter_key: str, config_key: str) -> Target:
@@ -130,3 +140,25 @@ def inside(place: str, unread: Unread) -> Unread:
 def keys_of(kind: type[msgspec.Struct]) -> tuple[str, ...]:
     """The keys that a settings structure reads."""
     return tuple(field.encode_name for field in msgspec.structs.fields(kind))
+
+
+class _PluginTarget:
+    """A target of another package: Python checks no types, so its answers are checked here, wherever it is called.
+
+    They are what a reader of the run will find, or an error of the cell.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._target, name)
+        if name in _OF_OURS and not isinstance(value, _OF_OURS[name]):
+            raise AttributeError(name)
+        return value
+
+    async def run(self, case: Case, trial: int) -> Answer:
+        answer: object = await self._target.run(case, trial)
+        if not isinstance(answer, Answer):
+            raise TargetError(f"the target must return an Answer, found {type(answer).__name__}")
+        return stored_form(answer, self._target.run)

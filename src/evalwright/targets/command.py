@@ -17,6 +17,7 @@ from evalwright.model.trace import Answer, Output
 from evalwright.processes import CapturedOutput, FinishedCommand, run_command
 from evalwright.session import session_path
 from evalwright.session.workspace import workspace_path
+from evalwright.targets.answer_parts import with_notes
 from evalwright.targets.build import optional_parts
 from evalwright.targets.templates import never_filled, template_of
 
@@ -109,8 +110,6 @@ class Command:
             extra["truncated"] = cut
         answer = Answer(output=output, extra=extra)
         if notes:
-            from evalwright.targets.answer_parts import with_notes  # few programs need it
-
             with_notes(answer, notes)
         return answer
 

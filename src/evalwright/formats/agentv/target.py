@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from evalwright.errors import InputError, Problem, TargetError
+from evalwright.evaluators.tools.calls import TracedCall, traced_call
 from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.formats.agentv.batches import Batch
 from evalwright.formats.agentv.commands import Command
 from evalwright.formats.agentv.conversations import call_in_turns
-from evalwright.formats.agentv.exchange import PromptRequest, ProviderReply
+from evalwright.formats.agentv.exchange import PromptRequest, ProviderReply, text_of
 from evalwright.formats.agentv.providers import Model, Provider, provider_of
-from evalwright.formats.agentv.trace_messages import trace_messages
 from evalwright.formats.agentv.workspace_settings import WorkspaceSettings, merged_workspaces
 from evalwright.formats.agentv.workspaces import Site, Workplaces
+from evalwright.importers.transcript import arguments_of
 from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
-from evalwright.model.trace import Answer, Metrics, Output
+from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, TraceMessage
 from evalwright.targets.answers import traced
 
 __all__ = ["PLACE", "AgentvTarget", "files_of"]
@@ -211,6 +212,46 @@ def _answer(reply: ProviderReply) -> Answer:
     usage = reply.token_usage or {}
     counts = [value if isinstance(value := usage.get(key), int) and value >= 0 else None for key in ("input", "output")]
     answer = Answer(Output(reply.text), extra=extra, metrics=Metrics(counts[0], counts[1], cost_usd=reply.cost_usd))
-    answer.messages, answer.tool_results = trace_messages(messages)
+    answer.messages, answer.tool_results = _trace_messages(messages)
     answer.tool_calls = [m.tool_call for m in answer.messages if m.tool_call is not None]
     return answer
+
+
+def _trace_messages(messages: Sequence[dict[str, Any]]) -> tuple[list[TraceMessage], list[ToolResult]]:
+    """The messages and the results of tools.
+
+    Further calls of a message are messages of their own after it, as in all traces, and so is the `output` of a call.
+    """
+    read_messages: list[TraceMessage] = []
+    results: list[ToolResult] = []
+    called: dict[str | None, str] = {}
+    for raw in messages:
+        listed = raw.get("tool_calls")
+        calls = [traced_call(call) for call in (listed if isinstance(listed, list) else ()) if isinstance(call, dict)]
+        called |= {call.id: call.name for call in calls if call.id is not None}
+        role, raw_id = str(raw.get("role") or "assistant"), raw.get("tool_call_id")
+        call_id = raw_id if isinstance(raw_id, str) else None
+        name = raw.get("name") if isinstance(raw.get("name"), str) else called.get(call_id)
+        content = _content_of(raw.get("content"))
+        read_messages.append(TraceMessage(role, content, tool_call=_as_call(calls[0]) if calls else None, name=name))
+        read_messages += [TraceMessage(role, tool_call=_as_call(call)) for call in calls[1:]]
+        if role == "tool" and content is not None:
+            results.append(ToolResult(name or "", content, call_id))
+        for result in _outputs(calls):
+            read_messages.append(TraceMessage("tool", result.content, name=result.name))
+            results.append(result)
+    return read_messages, results
+
+
+def _as_call(call: TracedCall) -> ToolCall:
+    return ToolCall(call.name, call.id, arguments_of(call.args))
+
+
+def _outputs(calls: Sequence[TracedCall]) -> Iterator[ToolResult]:
+    for call in calls:
+        if call.output is not None:
+            yield ToolResult(call.name, _content_of(call.output) or "", call.id)
+
+
+def _content_of(content: Any) -> dict[str, Any] | str | None:
+    return content if content is None or isinstance(content, (str, dict)) else text_of(content)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import ast
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -10,9 +11,9 @@ from msgspec import Struct
 from evalwright.errors import did_you_mean
 from evalwright.evaluators.build import fields_by_key
 from evalwright.evaluators.judges.rubric_template import names_in_template
+from evalwright.files.boundary import OutsideError
 from evalwright.files.key_paths import Place, as_written
 from evalwright.files.numbers import finite_number_in
-from evalwright.formats.letta.registered import registered
 from evalwright.formats.letta.retries import checked_retries
 from evalwright.formats.letta.samples import RESERVED
 from evalwright.formats.shared.gates import pass_thresholds
@@ -103,7 +104,7 @@ class Graders:
             return TOOL_GRADERS[function], {}
         elif function in PREMADE:
             return function, {}
-        elif function in (own := registered(self._graders, self._files, "grader")):
+        elif function in (own := _registered(self._graders, self._files, "grader")):
             return "python_grader", self._own(own[function])
         else:
             functions = (*TOOL_GRADERS, *own, *PREMADE)
@@ -190,7 +191,7 @@ class Graders:
             return Plugin("python_extractor", {"function": function, "config": config})
         known = [known for known in names("extractors") if known != "python_extractor"]
         if name not in known:
-            own = registered(self._graders, self._files, "extractor")
+            own = _registered(self._graders, self._files, "extractor")
             if isinstance(name, str) and name in own:
                 return Plugin("python_extractor", {"function": own[name], "config": config})
             known += own
@@ -218,3 +219,41 @@ def _passes(gate: Mapping[str, Any] | None, key: str) -> tuple[float, str]:
     if gate["kind"] == "legacy":
         return gate["pass_value"], gate["pass_op"]
     return pass_thresholds(gate).get(key, 1.0), "gte"
+
+
+def _registered(graders: Mapping[str, Any], files: NamedFiles, role: str) -> dict[str, str]:
+    """`file.py:function` for each function with the decorator `role` in the files that graders name, by the name that
+    the decorator gives it, else its own.
+
+    The files are read, not executed: a suite is also checked without running its code.
+    """
+    named = dict.fromkeys(_files_of(graders))
+    return {name: place for path in named for name, place in _in(path, files, role)}
+
+
+def _files_of(graders: Mapping[str, Any]) -> Iterator[str]:
+    for raw in graders.values():
+        for key in ("function", "extractor") if isinstance(raw, Mapping) else ():
+            path, colon, _ = str(raw.get(key)).rpartition(":")
+            if colon:
+                yield path
+
+
+def _in(path: str, files: NamedFiles, role: str) -> Iterator[tuple[str, str]]:
+    """Names, each with the place of its function."""
+    try:
+        file = files.boundary.check(files.folder / path)
+        tree = ast.parse(files.boundary.read(file))
+    except (OutsideError, OSError, SyntaxError, ValueError):  # reported where a grader names the file
+        return
+    for part in tree.body:
+        if not isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        for mark in part.decorator_list:
+            call = mark if isinstance(mark, ast.Call) else None
+            if ast.unparse(mark if call is None else call.func).rpartition(".")[2] == role:
+                names = (
+                    [keyword.value for keyword in call.keywords if keyword.arg == "name"] if call is not None else []
+                )
+                name = names[0].value if names and isinstance(names[0], ast.Constant) else None
+                yield str(name or part.name), f"{file}:{part.name}"

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from msgspec import UNSET
 
 from evalwright import registry
-from evalwright.files.key_paths import steps_of
+from evalwright.files.key_paths import Place, steps_of
 from evalwright.files.paths import import_folders
 from evalwright.formats.native.file import SystemSection, as_in_json, config_of
+from evalwright.formats.native.matrix import named_file
 from evalwright.formats.native.suite_file import SuiteFile
 from evalwright.model.plan import Placement, Plugin, Variant
 
@@ -107,6 +110,32 @@ def _with_texts(suite: SuiteFile, system: SystemSection, config: dict[str, Any])
     keys = getattr(registry.load("targets", system.adapter), "text_keys", ()) if known else ()
     if not keys:
         return config
-    from evalwright.formats.native.texts import texts_named
 
-    return {**config, **texts_named(suite, system, config, keys)}
+    return {**config, **_texts_named(suite, system, config, keys)}
+
+
+def _texts_named(
+    suite: SuiteFile, system: SystemSection, config: Mapping[str, Any], keys: Iterable[str]
+) -> dict[str, str]:
+    """The contents of the files that the configuration names at those of the `keys` that name one."""
+    texts = {}
+    for key in keys:
+        name = named_file(config.get(key))
+        if name is not None:
+            path = suite.found(system.at(key), name)
+            if suite.must_be_inside(system.at(key), path):
+                texts[key] = _text(suite, system.at(key), path)
+    return texts
+
+
+def _text(suite: SuiteFile, place: Place, path: Path) -> str:
+    """The content of a file, without the final newline."""
+    try:
+        text = path.read_text(encoding="utf-8").removesuffix("\n")
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        suite.report(place, f"cannot read {path}: {why}")
+        return ""
+    if not text.strip():
+        suite.report(place, f"{path} has no text")
+    return text

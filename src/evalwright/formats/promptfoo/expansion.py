@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from evalwright.files.plain import mapping_or_empty
 from evalwright.formats.promptfoo.assertions import Assertions, AuthoredAssertion
-from evalwright.formats.promptfoo.combinations import combinations
 from evalwright.formats.promptfoo.doubts import doubt_threshold
 from evalwright.formats.promptfoo.origin import Origin
-from evalwright.formats.promptfoo.sources import Sources, split_function
+from evalwright.formats.promptfoo.sources import Sources, in_file, split_function
 from evalwright.formats.promptfoo.switches import is_on
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.snapshot import Case
@@ -75,7 +76,7 @@ class TestExpansion:
         metadata = {**mapping_or_empty(default.get("metadata")), **mapping_or_empty(raw.get("metadata"))}
         description = raw.get("description", default.get("description"))
         expands = options.get("disableVarExpansion") is not True
-        for i, values in enumerate(combinations(variables, self._sources, origin.at("vars"), expands=expands), first):
+        for i, values in enumerate(_combinations(variables, self._sources, origin.at("vars"), expands=expands), first):
             yield Case(
                 f"test-{i}",
                 values,
@@ -123,3 +124,34 @@ class TestExpansion:
         if known is None:
             known = self._read[key, id(value)] = (value, read(value, origin))
         return known[1]
+
+
+def _combinations(
+    variables: Mapping[str, Any], sources: Sources, origin: Origin, *, expands: bool
+) -> Iterator[dict[str, Any]]:
+    """One set of variables for each combination of the values in lists of strings and in file patterns, the last
+    variable fastest; if they do not expand, the variables as they are. Files that do not exist are reported."""
+    if not expands:
+        for name, value in variables.items():
+            sources.code(value, origin.at(name))
+        yield dict(variables)
+        return
+    choices = [_choices(value, sources, origin.at(name)) for name, value in variables.items()]
+    for values in itertools.product(*choices):
+        yield dict(zip(variables, values, strict=True))
+
+
+def _choices(value: Any, sources: Sources, origin: Origin) -> list[Any]:
+    if isinstance(value, list) and value and isinstance(value[0], str):
+        return [file for item in value for file in _files(item, sources, origin)]
+    return _files(value, sources, origin)
+
+
+def _files(value: Any, sources: Sources, origin: Origin) -> list[Any]:
+    if not in_file(value) or "{{" in value:
+        return [value]
+    path, _ = split_function(value)
+    paths = list(sources.paths(path, origin))
+    if not paths or os.path.isfile(sources.folder / path):
+        return [value]
+    return [f"file://{os.path.relpath(path, sources.folder)}" for path in paths]

@@ -21,7 +21,6 @@ from evalwright.formats.promptfoo.providers import (
     with_our_names,
 )
 from evalwright.formats.promptfoo.request_parts import sent_part
-from evalwright.formats.promptfoo.responses_settings import responses_settings
 from evalwright.formats.promptfoo.templates import render_all
 from evalwright.formats.promptfoo.values import as_javascript
 from evalwright.llm.replies import arguments_in
@@ -43,6 +42,9 @@ _MESSAGES = re.compile(r'\[\s*(?:["{[\d-]|true|false|null).*\]|\{.*\}', re.DOTAL
 _MOST_TOKENS = 1024
 _REASONING = ("o1", "o3", "o4", "gpt-5")
 """Beginnings of the names of models that accept no temperature."""
+
+_SCHEMA_NAME = "response_schema"
+"""What promptfoo calls a schema without a name."""
 
 
 def model_of(provider: Provider) -> tuple[str, str]:
@@ -141,7 +143,7 @@ def offered_tools(provider: Provider, folder: str, variables: Mapping[str, Any])
 def _responding(request: ChatRequest) -> ChatRequest:
     import msgspec
 
-    return msgspec.structs.replace(request, api="responses", extra=responses_settings(request.extra))
+    return msgspec.structs.replace(request, api="responses", extra=_responses_settings(request.extra))
 
 
 def _model_name(prefix: str, company: str, model: str) -> str:
@@ -213,3 +215,41 @@ def _call(call: Mapping[str, Any]) -> ToolCall:
     arguments = function.get("arguments")
     known = arguments if isinstance(arguments, dict) else arguments_in(arguments)
     return ToolCall(str(function.get("name", "")), call.get("id"), known)
+
+
+def _responses_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings in the form of OpenAI's Responses API; configurations have them in that of chat completions.
+
+    `response_format` and `verbosity` are parts of `text`, and functions have no level of their own.
+    """
+    sent = {key: value for key, value in settings.items() if key not in ("response_format", "verbosity")}
+    text = {
+        **({"format": _format(form)} if isinstance(form := settings.get("response_format"), dict) else {}),
+        **({"verbosity": settings["verbosity"]} if settings.get("verbosity") else {}),
+    }
+    if text:
+        sent["text"] = {**text, **(sent.get("text") or {})}
+    if isinstance(tools := sent.get("tools"), list):
+        sent["tools"] = [_flat_tool(tool) for tool in tools]
+    if (choice := _function_in(sent.get("tool_choice"))) is not None:
+        sent["tool_choice"] = {"type": "function", "name": choice.get("name")}
+    return sent
+
+
+def _format(form: Mapping[str, Any]) -> dict[str, Any]:
+    if form.get("type") != "json_schema":
+        return {"type": "json_object" if form.get("type") == "json_object" else "text"}
+    inner: Mapping[str, Any] = form.get("json_schema") or {}
+    schema, name = form.get("schema") or inner.get("schema"), inner.get("name") or form.get("name") or _SCHEMA_NAME
+    return {"type": "json_schema", "name": name, "schema": schema, "strict": True}
+
+
+def _flat_tool(tool: Any) -> Any:
+    function = _function_in(tool)
+    return tool if function is None else {**{key: tool[key] for key in tool if key != "function"}, **function}
+
+
+def _function_in(value: Any) -> dict[str, Any] | None:
+    """The function of a tool, or of the choice of one, in the form of chat completions."""
+    inner = value.get("function") if isinstance(value, dict) and value.get("type") == "function" else None
+    return inner if isinstance(inner, dict) else None

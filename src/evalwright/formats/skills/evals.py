@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,7 +11,6 @@ from typing import Any, NamedTuple
 from evalwright.files.key_paths import Place, as_written, bracketed
 from evalwright.formats.shared.findings import Findings
 from evalwright.formats.skills.criteria import LISTS, Criterion, criteria_of
-from evalwright.formats.skills.files import files_of
 from evalwright.formats.skills.skill import Skill
 from evalwright.sandbox.patterns import compiled_pattern
 
@@ -108,7 +108,7 @@ class _Reading:
             prompt=self._prompt(),
             expected_output=expected,
             criteria=criteria_of(raw, self._place, findings),
-            files=files_of(
+            files=_files_of(
                 raw.get("files"), (*self._place, "files"), self._skill.root, self._path, findings
             ),
             should_trigger=self._flag(),
@@ -193,3 +193,41 @@ class _Reading:
                 except ValueError as error:
                     self._findings.report((*self._place, key, i), f"{text!r} is not a regular expression: {error}")
             yield key, texts
+
+
+def _files_of(raw: Any, place: Place, root: Path, evals: Path, findings: Findings) -> dict[str, str]:
+    """Absolute paths by their paths in the workspace, which are relative to the skill's root. Mistakes are reported."""
+    if raw is None:
+        return {}
+    if not isinstance(raw, list):
+        findings.report(place, f"expected a list of paths, found {as_written(raw)}")
+        return {}
+    files: dict[str, str] = {}
+    for i, name in enumerate(raw):
+        path = _file(name, root, evals.parent)
+        if isinstance(path, str):
+            findings.report((*place, i), path)
+        elif evals == path or path in evals.parents:
+            findings.report((*place, i), f"{name!r} contains {evals.name}, which says what is expected: name the files")
+        else:
+            if path == root / "SKILL.md":
+                findings.warn((*place, i), f"{name!r} is the skill: the agent without the skill gets it, too")
+            files[path.relative_to(root).as_posix()] = str(path)
+    return files
+
+
+def _file(name: Any, root: Path, folder: Path) -> Path | str:
+    """The file or folder of a name, or the problem with it."""
+    if not isinstance(name, str) or not name.strip() or "\0" in name:
+        return f"expected a path, found {as_written(name)}"
+    if Path(name).is_absolute():
+        return f"{name!r} is an absolute path: expected one relative to the skill's root"
+    try:
+        for base in (root, folder):
+            path = (base / name).resolve()
+            if os.path.exists(path):
+                return path if root in path.parents else f"{name!r} leads out of the skill's root {root}"
+        outside = root not in (root / name).resolve().parents
+    except (OSError, RuntimeError) as error:
+        return f"{name!r} cannot be read: {error}"
+    return f"{name!r} leads out of the skill's root {root}" if outside else f"there is no file {name!r} in {root}"

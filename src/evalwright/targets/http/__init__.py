@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing, suppress
@@ -11,6 +12,7 @@ from typing import Any
 import httpx
 
 from evalwright.errors import InputError, Problem, TargetError, counted
+from evalwright.files.key_paths import as_written
 from evalwright.files.masker import Masker, looks_secret
 from evalwright.llm.failures import retry_after
 from evalwright.model.plan import Variant
@@ -23,7 +25,6 @@ from evalwright.targets.http.client import new_client
 from evalwright.targets.http.config import HTTP_KEYS, mistakes, place_of, unread_entries
 from evalwright.targets.http.mapping import METRICS, NEEDED, ResponseMapping, strange_find
 from evalwright.targets.http.presets import PRESETS
-from evalwright.targets.http.request import RequestBody
 from evalwright.targets.http.streams import EventReader, StreamedAnswer, event_paths
 from evalwright.targets.templates import Template, never_filled, template_of
 
@@ -66,7 +67,7 @@ class Http:
             template = Template(preset.request_template, "request_template", evalh_rules=variant.evalh_rules)
         self._needed = () if variant.evalh_rules else tuple(n for n in NEEDED if n not in optional_parts(config))
         self._strip_think: bool = config.get("strip_think", True)
-        self._body = RequestBody(config.get("body") or {}, template)
+        self._body = _RequestBody(config.get("body") or {}, template)
         known = preset.response_mapping if preset else {}
         self._mapping = ResponseMapping(config.get("response_mapping") or {}, known, self._strip_think)
         self._stream_format: str | None = config["stream_format"] if config.get("stream") else None
@@ -246,3 +247,40 @@ def _secrets(headers: Mapping[str, str], url: httpx.URL) -> Iterator[tuple[str, 
     for name, value in url.params.multi_items():
         if looks_secret(name):
             yield f"?{name}", value
+
+
+class _RequestBody:
+    """`body` overlaid by the rendered `request_template`, or by the case's input if there is no template.
+
+    Without `body`, a template may render any JSON, as a batch of calls that is a list.
+    """
+
+    def __init__(self, body: dict[str, Any], template: Template | None) -> None:
+        self._body, self._template = body, template
+
+    def content(self, case: Case) -> bytes:
+        """The JSON text to send."""
+        try:
+            return json.dumps(self._document(case), separators=(",", ":"), allow_nan=False, default=str).encode()
+        except (TypeError, ValueError, RecursionError) as error:
+            raise TargetError(f"cannot write the request as JSON: {error}") from None
+
+    def _document(self, case: Case) -> Any:
+        if self._template is None:
+            overlay, what = case.input, "the input of a case without 'request_template'"
+        else:
+            overlay, what = _rendered(self._template, case), "the rendered 'request_template', which overlays 'body',"
+            if not self._body:
+                return overlay
+        if not isinstance(overlay, dict):
+            raise TargetError(f"{what} must be a JSON object, found {as_written(overlay)}")
+        return {**self._body, **overlay}
+
+
+def _rendered(template: Template, case: Case) -> Any:
+    try:
+        return json.loads(template.render(case))
+    except (ValueError, RecursionError) as error:
+        raise TargetError(
+            f"the rendered 'request_template' is not JSON: {error}; quote strings, or write {{{{ path | json }}}}"
+        ) from None
