@@ -30,7 +30,7 @@ from evalwright.targets.templates import Template, never_filled, template_of
 
 __all__ = ["Http"]
 
-_HEADERS = {"Accept-Encoding": "gzip", "Content-Type": "application/json", "User-Agent": "evalwright"}
+_HEADERS = {"Content-Type": "application/json", "User-Agent": "evalwright"}
 _CAP = 10 * 2**20
 _ERROR_SECONDS = 2.0
 """Seconds to wait for the body of an error response: the status alone would do."""

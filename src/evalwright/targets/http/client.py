@@ -27,6 +27,7 @@ def new_client() -> httpx.AsyncClient:
     """
     return httpx.AsyncClient(
         timeout=None,
+        headers={"Accept-Encoding": "gzip"},  # httpx asks for zstd and br, too, where these are installed
         trust_env=False,
         verify=_certificates(os.environ.get("SSL_CERT_FILE", ""), os.environ.get("SSL_CERT_DIR", "")),
         event_hooks={"response": [_refuse_redirect]},
