@@ -87,7 +87,7 @@ class Providers:
             return {"object": "list", "model": body["model"], "data": data, "usage": usage}
         if path == "/v1/moderations":
             only(body, {"model", "input"}, "body")
-            found = {"flagged": False, "categories": {}, "category_scores": {"violence": 0.1}}
+            found = {"flagged": True, "categories": {"violence": True}, "category_scores": {"violence": 0.1}}
             return {"id": "m", "model": body["model"], "results": [found]}
         if path == "/v1/files" and method == "POST":
             name = f"file-{len(self.files)}"

@@ -107,7 +107,7 @@ def test_embeddings_and_moderations_are_requested_in_the_form_of_the_service():
     embedding, _ = talk(lambda models: models.embed(EmbeddingRequest("text-embedding-3-small", ["a", "b"])))
     assert len(embedding.vectors) == 2
     moderation, _ = talk(lambda models: models.moderate("omni-moderation-latest", "a"))
-    assert moderation.scores == {"violence": 0.1}
+    assert (moderation.scores, moderation.categories) == ({"violence": 0.1}, ["violence"])
 
 
 def test_a_long_system_prompt_is_kept_by_anthropic_and_a_short_one_is_not():

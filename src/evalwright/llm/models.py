@@ -229,8 +229,13 @@ class LiveModels:
         embedding: Embedding = await self._recorded_or_live(purpose, "embed", key_of(question, at=None), question, live)
         return embedding
 
-    async def moderate(self, model: str, text: str) -> Moderation:
-        request = writable(ChatRequest(model, [ChatMessage("user", text)], tool_choice="moderate"))
+    async def moderate(
+        self, model: str, text: str, base_url: str | None = None, api_key_env: str | None = None
+    ) -> Moderation:
+        messages = [ChatMessage("user", text)]
+        request = writable(
+            ChatRequest(model, messages, tool_choice="moderate", base_url=base_url, api_key_env=api_key_env)
+        )
         route = route_of(request, self._environment)
         moderation: Moderation = await self._recorded_or_live(
             "judge",

@@ -120,7 +120,8 @@ class OpenAIClient:
             scores = {
                 name: float(score) for name, score in result.category_scores.model_dump(by_alias=True).items() if score
             }
-            return checked_reply(Moderation(result.flagged, scores, model))
+            flags = result.categories.model_dump(by_alias=True).items()
+            return checked_reply(Moderation(result.flagged, scores, model, [name for name, flag in flags if flag]))
 
     async def close(self) -> None:
         await self._client.close()

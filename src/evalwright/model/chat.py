@@ -154,11 +154,13 @@ class Embedding(msgspec.Struct, frozen=True):
 
 
 class Moderation(msgspec.Struct, frozen=True):
-    """Scores from 0 to 1 by category."""
+    """Scores from 0 to 1 by category, and the categories that are flagged."""
 
     flagged: bool
     scores: dict[str, float]
     model: str
+    categories: list[str] = []
+    """Empty, too, in recordings of older versions."""
 
 
 class Models(Protocol):
@@ -178,7 +180,11 @@ class Models(Protocol):
         """A vector for each text."""
         ...
 
-    async def moderate(self, model: str, text: str) -> Moderation: ...
+    async def moderate(
+        self, model: str, text: str, base_url: str | None = None, api_key_env: str | None = None
+    ) -> Moderation:
+        """What a moderation model says of a text. `base_url` and `api_key_env` are those of `ChatRequest`."""
+        ...
 
     def price(self, model: str) -> Price | None:
         """The price of a model; None if it is unknown."""

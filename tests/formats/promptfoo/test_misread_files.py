@@ -20,7 +20,7 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
         "tests:\n"
         "  - assert: [{type: contians, value: a}]\n"
         "  - assert: nothing\n"
-        "  - {vars: {a: 1}, assert: [{value: b}, {type: moderation}]}\n"
+        "  - {vars: {a: 1}, assert: [{value: b}, {type: classifier}]}\n"
         "  - {vars: {a: 1}, assert: [contains]}\n"
         "  - rows.csv\n"
     )
@@ -35,7 +35,7 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
         (5, "unknown assertion type 'contians'; did you mean \"contains\"?"),
         (6, "expected a list of assertions, found 'nothing'"),
         (7, "an assertion needs a type"),
-        (7, "the assertion type 'moderation' is not supported: call the service in a Python file"),
+        (7, "the assertion type 'classifier' is not supported: call the service in a Python file"),
         (8, "expected a mapping with a type, found 'contains'"),
         (9, "rows.csv:3: found 3 cells, expected 2, as the header has; a comma within a cell needs quotation marks"),
         (9, "rows.csv:4: found 1 cell, expected 2"),
@@ -227,7 +227,7 @@ def test_mistakes_in_files_are_told_with_their_names_and_lines(tmp_path, monkeyp
 
 
 def test_mistakes_in_a_table_are_reported_with_their_lines(tmp_path):
-    table = 'q,__expected,__expected1\n"two\nlines",contains:a,is-sql\nb,webhook:http://a,contains:\n'
+    table = 'q,__expected,__expected1\n"two\nlines",contains:a,is-sql\nb,classifier:a,contains:\n'
     with pytest.raises(InputError) as refused:
         load_suite(write(tmp_path, {**ECHO, "tests": "t.csv"}, **{"t.csv": table}))
     assert [(Path(problem.file).name, problem.line, problem.key) for problem in refused.value.problems] == [

@@ -207,7 +207,11 @@ class Assertions:
 
     def grader(self, raw: Any, origin: Origin) -> Any:
         """The grader in an assertion or in a test's options: a provider, or one for each kind of call."""
-        if isinstance(raw, dict) and "id" not in raw and {"text", "embedding", "classification"} & raw.keys():
+        if (
+            isinstance(raw, dict)
+            and "id" not in raw
+            and {"text", "embedding", "classification", "moderation"} & raw.keys()
+        ):
             return {key: self._grader(_without_settings(provider), origin.at(key)) for key, provider in raw.items()}
         return self._grader(raw, origin)
 
@@ -231,7 +235,7 @@ class Assertions:
 
     def _grader(self, raw: Any, origin: Origin) -> Provider | None:
         known = self._known.get(raw) if isinstance(raw, str) else None
-        return self.providers.single(raw, origin) if known is None else known
+        return self.providers.grader(raw, origin) if known is None else known
 
     def rubric(self, raw: Any, origin: Origin) -> Any:
         """The `rubricPrompt` at `origin`, or each of several, with the text of its file; code stays in its file."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["DEFAULT_EMBEDDER", "default_model"]
+__all__ = ["DEFAULT_EMBEDDER", "DEFAULT_MODERATOR", "default_model"]
 
 _MODELS = (
     ("OPENAI_API_KEY", "openai:chat:gpt-5.6-sol"),
     ("ANTHROPIC_API_KEY", "anthropic:messages:claude-sonnet-4-6"),
 )
 DEFAULT_EMBEDDER = "openai:embedding:text-embedding-3-large"
+DEFAULT_MODERATOR = "openai:moderation:omni-moderation-latest"
 
 
 def default_model(variables: Mapping[str, str]) -> str:

@@ -52,7 +52,7 @@ _NEEDS_VALUE = frozenset(
         *in_module("similarity"),
         *("javascript", "python", "similar", "similar:cosine", "similar:dot", "similar:euclidean"),
         *("factuality", "model-graded-factuality", "model-graded-closedqa", "g-eval", "context-recall"),
-        *("tool-call-f1", "finish-reason", "skill-used", "trajectory:goal-success"),
+        *("tool-call-f1", "finish-reason", "skill-used", "trajectory:goal-success", "webhook"),
         *(in_module("trajectory") - {"trace-error-spans"}),
     )
 )
@@ -261,6 +261,10 @@ def doubt_assertion(assertion: Mapping[str, Any], origin: Origin) -> None:
         origin.warn(f"{assertion['type']} needs a threshold; without one it is an error")
     elif base == "regex" and isinstance(value, str) and not holds_template(value) and (why := _mistake(value)):
         origin.at("value").warn(f"{value!r:.60} is not a pattern: {why}")
+    elif base == "webhook" and not holds_template(str(value)) and not str(value).startswith(("https://", "http://")):
+        origin.at("value").warn("expected an address, https://...; this assertion is an error")
+    elif base == "moderation" and value and not isinstance(value, list):
+        origin.at("value").warn(f"expected a list of categories, found {as_written(value)}; this assertion is an error")
     elif base in ("is-json", "contains-json") and (why := _schema_mistake(value)):
         origin.at("value").warn(f"is not a JSON Schema that can be used; each of its cells will be an error: {why}")
     elif base in ("javascript", "python") and _is_returned_line(base, value):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from evalwright.errors import EvaluatorError, InputError, Problem, did_you_mean
 from evalwright.files.key_paths import as_written
 from evalwright.formats.promptfoo.faults import ScriptError, TemplateError
-from evalwright.formats.promptfoo.kinds import CHECKS, SET, base_of, calls_judge
+from evalwright.formats.promptfoo.kinds import CHECKS, SET, asked_of_judge, base_of, calls_judge
 from evalwright.formats.promptfoo.sources import SCRIPTS, in_file, split_function
 from evalwright.formats.promptfoo.templates import render
 from evalwright.formats.promptfoo.values import shown_text
@@ -101,8 +101,8 @@ class PromptfooAssertion:
             if calls_judge(assertion):
                 from evalwright.formats.promptfoo.graders import grader_requests
 
-                kind = "embedding" if base_of(assertion["type"])[1].startswith("similar") else "text"
-                yield from grader_requests(assertion, self._options, self._folder, kind)
+                wanted = asked_of_judge(assertion["type"])[0]
+                yield from grader_requests(assertion, self._options, self._folder, wanted)
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:
         if trace.extra.get("promptfoo", {}).get("left_out"):

@@ -98,7 +98,7 @@ class TestExpansion:
                 extra[key] = value
         if "provider" in extra:
             place = self._place(raw, "provider", origin).at("provider")
-            extra["provider"] = self._once("provider", extra["provider"], self._assertions.providers.single, place)
+            extra["provider"] = self._once("provider", extra["provider"], self._assertions.providers.of_test, place)
         if "providerOutput" in raw:
             extra["provider_output"] = raw["providerOutput"]
         return extra

@@ -14,15 +14,19 @@ import msgspec
 from evalwright.errors import EvaluatorError, TargetError
 from evalwright.evaluators.judges.calls import unheard
 from evalwright.formats.promptfoo.calls import ProviderCall, caller_of
-from evalwright.formats.promptfoo.default_graders import DEFAULT_EMBEDDER, default_model
-from evalwright.formats.promptfoo.models import embedding_request, request_of
+from evalwright.formats.promptfoo.default_graders import DEFAULT_EMBEDDER, DEFAULT_MODERATOR, default_model
+from evalwright.formats.promptfoo.models import request_of, textless_request
 from evalwright.formats.promptfoo.providers import REPLY_RETRIES, Provider, called_of, provider_kind, unfit_grader
 from evalwright.formats.promptfoo.values import compact_json, shown_text
 from evalwright.llm.kept_calls import kept_call
-from evalwright.model.chat import ChatRequest, Embedding, EmbeddingRequest
+from evalwright.model.chat import ChatRequest, Embedding, EmbeddingRequest, Moderation
 from evalwright.session import environment, session
 
 __all__ = ["Grader", "grader_of", "grader_requests"]
+
+
+_DEFAULTS = {"embedding": DEFAULT_EMBEDDER, "moderation": DEFAULT_MODERATOR}
+"""The judges that write no text, where a configuration names none."""
 
 
 class Grader:
@@ -46,15 +50,20 @@ class Grader:
         return {"judge": self.name, **({"asked_again": self.complaints} if self.complaints else {})}
 
     @property
-    def embedder(self) -> ChatRequest:
-        """The request of a provider that embeds, without texts."""
-        return embedding_request(self.provider)
+    def model(self) -> ChatRequest:
+        """The request of a provider that embeds or moderates, without texts."""
+        return textless_request(self.provider)
 
     async def embed(self, texts: Sequence[str]) -> Embedding:
         """A vector for each text. Raises EvaluatorError."""
-        embedder = self.embedder
-        request = EmbeddingRequest(embedder.model, texts, embedder.base_url, embedder.api_key_env)
+        model = self.model
+        request = EmbeddingRequest(model.model, texts, model.base_url, model.api_key_env)
         return await session().models.embed(request)
+
+    async def moderate(self, text: str) -> Moderation:
+        """What is objectionable in a text. Raises EvaluatorError."""
+        model = self.model
+        return await session().models.moderate(model.model, text, model.base_url, model.api_key_env)
 
     async def ask(self, messages: list[dict[str, Any]]) -> str:
         """The reply. Raises EvaluatorError."""
@@ -113,7 +122,7 @@ def grader_of(
     kind: str,
     variables: Mapping[str, Any] = MappingProxyType({}),
 ) -> Grader:
-    """The judge of an assertion; `kind` is what it has to produce: `text` or `embedding`.
+    """The judge of an assertion; `kind` is what it has to produce: `text`, `embedding` or `moderation`.
 
     Raises EvaluatorError if it is named and cannot do that: another model's verdict would not be what the suite asks
     for.
@@ -121,7 +130,7 @@ def grader_of(
     for provider in (assertion.get("provider"), options.get("provider")):
         if isinstance(provider, dict) and provider:
             return Grader(_fitting(provider, kind), folder, variables)
-    named = DEFAULT_EMBEDDER if kind == "embedding" else default_model(environment())
+    named = _DEFAULTS.get(kind) or default_model(environment())
     return Grader({"id": named, "label": named}, folder, variables)
 
 
@@ -139,8 +148,8 @@ def grader_requests(
         grader = grader_of(assertion, options, folder, kind)
     except EvaluatorError:  # none: it will be an error
         return []
-    if kind == "embedding":
-        return [grader.embedder]
+    if kind in _DEFAULTS:
+        return [grader.model]
     if not grader.is_model:
         return []
     return [msgspec.structs.replace(request_of(grader.provider, "", {}, folder), messages=[])]

@@ -71,6 +71,7 @@ CHECKS: Mapping[str, str] = {
     },
     "trajectory:goal-success": f"{_PLACE}judged:goal_success",
     **{name: f"{_PLACE}sql:{name.replace('-', '_')}" for name in ("is-sql", "contains-sql")},
+    **{name: f"{_PLACE}services:{name}" for name in ("moderation", "webhook")},
 }  # fmt: skip
 """The function of each type."""
 COMPARISONS = frozenset(("select-best", "max-score"))
@@ -78,10 +79,7 @@ COMPARISONS = frozenset(("select-best", "max-score"))
 NODE_PACKAGES: Mapping[str, str] = dict.fromkeys(("is-sql", "contains-sql"), "node-sql-parser")
 """The packages of Node that types need, as in promptfoo; a suite with such assertions has them installed beside it."""
 UNSUPPORTED: Mapping[str, str] = {
-    **dict.fromkeys(
-        ("classifier", "moderation", "webhook"),
-        "call the service in a Python file, {type: python, value: file://check.py}",
-    ),
+    "classifier": "call the service in a Python file, {type: python, value: file://check.py}",
     "ruby": "write the check as javascript or python",
     **dict.fromkeys(("agent-rubric", "pi", "search-rubric"), "use llm-rubric"),
     "meteor": "use rouge-n, or gleu",
@@ -100,7 +98,7 @@ def in_module(module: str) -> frozenset[str]:
     return frozenset(kind for kind, place in CHECKS.items() if place.startswith(f"{_PLACE}{module}:"))
 
 
-CALL_MODELS: frozenset[str] = frozenset().union(*map(in_module, ("judged", "contexts", "embeddings")))
+CALL_MODELS: frozenset[str] = frozenset(("moderation",)).union(*map(in_module, ("judged", "contexts", "embeddings")))
 """The types that call models."""
 
 
@@ -113,12 +111,14 @@ def calls_judge(assertion: Mapping[str, Any]) -> bool:
 
 
 def asked_of_judge(kind: str) -> tuple[str, ...]:
-    """What an assertion of a type wants from its judge: `text`, an `embedding`, both, or nothing."""
+    """What an assertion of a type wants from its judge: `text`, an `embedding`, both, a `moderation`, or nothing."""
     base = base_of(kind)[1]
     if base == "answer-relevance":
         return ("text", "embedding")
     if base.startswith("similar"):
         return ("embedding",)
+    if base == "moderation":
+        return ("moderation",)
     return ("text",) if base == "select-best" or base in CALL_MODELS else ()
 
 

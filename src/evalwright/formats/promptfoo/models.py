@@ -28,9 +28,9 @@ from evalwright.model.chat import ChatMessage, ChatRequest
 from evalwright.model.trace import ToolCall
 from evalwright.session import environment, hide, learn
 
-__all__ = ["embedding_request", "messages_in", "model_of", "offered_tools", "request_of", "settings_of"]
+__all__ = ["messages_in", "model_of", "offered_tools", "request_of", "settings_of", "textless_request"]
 
-_WORDS = ("chat", "responses", "messages", "completion", "embedding", "embeddings")
+_WORDS = ("chat", "responses", "messages", "completion", "embedding", "embeddings", "moderation")
 _LITELLM = {"vertex": "vertex_ai", "bedrock": "bedrock", "together": "together_ai", "togetherai": "together_ai"}
 _OLLAMA = "http://localhost:11434/v1"
 _AZURE = ("AZURE_API_BASE_URL", "AZURE_OPENAI_API_BASE_URL", "AZURE_API_HOST", "AZURE_OPENAI_API_HOST")
@@ -39,6 +39,8 @@ _AZURE_KEY = "AZURE_API_KEY"
 _RESPONSES = ":responses:"
 _MESSAGES = re.compile(r'\[\s*(?:["{[\d-]|true|false|null).*\]|\{.*\}', re.DOTALL)
 """What promptfoo takes for JSON."""
+_MODERATOR = "omni-moderation-latest"
+"""The model of a provider `openai:moderation`."""
 _MOST_TOKENS = 1024
 _REASONING = ("o1", "o3", "o4", "gpt-5")
 """Beginnings of the names of models that accept no temperature."""
@@ -53,11 +55,13 @@ def model_of(provider: Provider) -> tuple[str, str]:
     word, _, model = rest.partition(":")
     if word not in _WORDS:
         model = rest
+    if word == "moderation":
+        model = model or _MODERATOR
     return prefix, str(provider.get("config", {}).get("model") or model)
 
 
-def embedding_request(provider: Provider) -> ChatRequest:
-    """The model that embeds, its address and its key, without texts."""
+def textless_request(provider: Provider) -> ChatRequest:
+    """The model that embeds or moderates, its address and its key, without texts."""
     prefix, model = model_of(provider)
     company, config = "openai" if prefix == "ollama" else COMPANIES[prefix], provider.get("config", {})
     return ChatRequest(

@@ -20,7 +20,7 @@ _NAMES = {
     "apiHost": "(?:_OPENAI)?_API_HOST",
 }
 """How the variables end that stand for a key of a model's `config`; before that is the company's name."""
-_MODELS = ("chat", "embedding")
+_MODELS = ("chat", "embedding", "moderation")
 _GET_ALL = ("python", "javascript", "exec")
 """Programs get all of them, with the other options of the provider."""
 

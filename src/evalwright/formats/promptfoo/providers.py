@@ -11,12 +11,13 @@ from evalwright.errors import did_you_mean
 from evalwright.files.credentials import without_credentials
 from evalwright.files.key_paths import as_written
 from evalwright.files.masker import looks_secret, may_be_secret
-from evalwright.formats.promptfoo.default_graders import DEFAULT_EMBEDDER, default_model
+from evalwright.formats.promptfoo.default_graders import DEFAULT_EMBEDDER, DEFAULT_MODERATOR, default_model
 from evalwright.formats.promptfoo.http_settings import plain_settings, without_unsupported
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.own_variables import with_own_variables
 from evalwright.formats.promptfoo.shapes import CHAT, HTTP, PROVIDER, warn_of_others, what_fits
 from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, in_file, split_function
+from evalwright.formats.promptfoo.unsupported import nearest_of
 from evalwright.formats.promptfoo.values import as_javascript, compact_json
 from evalwright.session import environment
 
@@ -69,53 +70,8 @@ _READ = (
     *PASSED_ON,
 )  # fmt: skip
 _READ_OF_EMBEDDERS = ("model", "apiBaseUrl", "apiHost", "apiVersion", "apiKey", "apiKeyEnvar")
-_AGENT = (
-    "in an eval.yaml, the target coding_agent calls {}; here, a Python provider can (docs/promptfoo.md, Coding agents)"
-)
-_CLAUDE, _CODEX = _AGENT.format("Claude Code"), _AGENT.format("Codex")
-_WITH_MESSAGES = "models are called with messages here: use {}:MODEL, or call the API from a Python provider"
-_NEAREST = {
-    "anthropic:completion": _WITH_MESSAGES.format("anthropic:messages"),
-    **{
-        f"{company}:completion": _WITH_MESSAGES.format(f"{company}:chat")
-        for company in ("azure", "azureopenai", "litellm", "openai", "together", "togetherai")
-    },
-    **dict.fromkeys(("anthropic:claude-agent-sdk", "anthropic:claude-code"), _CLAUDE),
-    **dict.fromkeys(
-        (
-            "openai:codex",
-            "openai:codex-sdk",
-            "openai:codex-app-server",
-            "openai:codex-desktop",
-            "openai:codex-security",
-        ),
-        _CODEX,
-    ),
-    **dict.fromkeys(("opencode", "openclaw", "openinterpreter"), _AGENT.format("any command")),
-    "openai:agents-api": "call the agent from a Python or exec provider",
-    "openai:live": "use openai:chat",
-    "openai:assistant": "call the assistant from a Python provider",
-    "openai:realtime": "use openai:chat",
-    "openai:image": "call the API from a Python provider",
-    "openai:moderation": "call the API from a Python provider",
-    "openai:speech": "call the API from a Python provider",
-    "openai:transcription": "call the API from a Python provider",
-    "openai:tts": "call the API from a Python provider",
-    "openai:video": "call the API from a Python provider",
-    "openai:agents": "call the agent from a Python or exec provider",
-    "openai:chatkit": "call the agent from a Python or exec provider",
-    "webhook": "use an http provider",
-    "websocket": "use a Python provider",
-    "ws": "use a Python provider",
-    "wss": "use a Python provider",
-    "mcp": "use a Python provider",
-    "browser": "use a Python provider",
-    "ruby": "use an exec provider",
-    "golang": "use an exec provider",
-    "package": "name the file of the provider: file://FILE.js",
-    "promptfoo": "name a model or a program of your own",
-}
-"""Known providers that are not supported, and what comes closest to them."""
+_MADE = {"embedding": ("embeddings", DEFAULT_EMBEDDER), "moderation": ("moderations", DEFAULT_MODERATOR)}
+"""What judges make that write no text, and the default ones."""
 _KNOWN = ("echo", "exec", "python", "javascript", "http", "https", *COMPANIES)
 _URL = re.compile(r"https?:")
 _NAMES_NO_MODEL = re.compile(r":(?:chat|responses|messages|completion|embeddings?)?:?\Z")
@@ -130,27 +86,32 @@ class Providers:
     def listed(self, raw: Any, origin: Origin) -> list[Provider]:
         """Every provider under the key `providers` or `targets`; an entry that is there twice is read once."""
         if not isinstance(raw, list):
-            return self._entry(raw, origin)
+            return [provider for provider in self._entry(raw, origin) if _answers(provider, origin)]
         providers = []
         texts = [compact_json(entry) for entry in raw]  # which tell 1 and true apart
         for i, entry in enumerate(raw):
             if texts[i] in texts[:i]:
                 origin.at(i).warn("the same entry again: as in promptfoo, it is one provider; a label makes it another")
             else:
-                providers += self._entry(entry, origin.at(i))
+                place = origin.at(i)
+                providers += [provider for provider in self._entry(entry, place) if _answers(provider, place)]
         return providers
 
-    def single(self, raw: Any, origin: Origin) -> Provider | None:
-        """The provider of a test or an assertion; None, after a report, if it is not a valid one."""
+    def of_test(self, raw: Any, origin: Origin) -> Provider | None:
+        """The provider of a test; None, after a report, if it is not a valid one."""
+        provider = self.grader(raw, origin)
+        return provider if provider is not None and _answers(provider, origin) else None
+
+    def grader(self, raw: Any, origin: Origin) -> Provider | None:
+        """The provider of an assertion; None, after a report, if it is not a valid one."""
         entry = self._entry(raw, origin)
         return entry[0] if entry else None
 
     def default_graders(self, origin: Origin) -> dict[str, Provider]:
         """promptfoo's own judges, by what they have to produce, if the configuration's variables say how to call them;
         otherwise none, as the environment of each run chooses."""
-        ids = (
-            {"text": default_model({**environment(), **self._env}), "embedding": DEFAULT_EMBEDDER} if self._env else {}
-        )
+        text = default_model({**environment(), **self._env})
+        ids = {"text": text, "embedding": DEFAULT_EMBEDDER, "moderation": DEFAULT_MODERATOR} if self._env else {}
         graders = {kind: self._checked_provider({"id": id}, origin)[0] for kind, id in ids.items()}
         return graders if any("config" in grader for grader in graders.values()) else {}
 
@@ -205,6 +166,14 @@ class Providers:
         return [{**kept, **own, **name, "label": str(entry.get("label") or without_credentials(name["id"]))}]
 
 
+def _answers(provider: Provider, origin: Origin) -> bool:
+    """Whether a provider answers prompts; if not, it is reported."""
+    answers = provider_kind(called_of(provider)) != "moderation"
+    if not answers:
+        origin.report(f"the provider {provider['id']!r} only judges outputs: use it in an assertion of type moderation")
+    return answers
+
+
 def without_values(provider: Provider, taken: Mapping[str, str]) -> Provider:
     """The provider with `<NAME>` in its name for each variable of its address, and for secret ones of any name: names
     are stored and shown."""
@@ -235,9 +204,9 @@ def _full_name(named: str) -> str:
 def _config(config: dict[str, Any], kind: str, named: str, sources: Sources, origin: Origin) -> dict[str, Any]:
     """The settings of a provider, with the files that they name checked."""
     prefix = named.partition(":")[0]
-    if kind in ("chat", "embedding"):
+    if kind in ("chat", "embedding", "moderation"):
         config = what_fits(config, CHAT, origin)
-        if kind == "embedding":
+        if kind != "chat":
             warn_of_others(config, _READ_OF_EMBEDDERS, origin)
         else:
             own, inner = KEYS_OF_COMPANIES.get(prefix, {}), _INNER.get(prefix, "")
@@ -286,7 +255,8 @@ def with_our_names(prefix: str, config: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def provider_kind(named: str) -> str:
-    """How a provider is called: echo, exec, python, javascript, http, chat, embedding; "" if it is unknown."""
+    """How a provider is called: echo, exec, python, javascript, http, chat, embedding, moderation; "" if it is
+    unknown."""
     if named == "echo":
         return "echo"
     if named.startswith("exec:"):
@@ -299,31 +269,33 @@ def provider_kind(named: str) -> str:
     if named in ("http", "https") or _URL.match(named):
         return "http"
     prefix, colon, _ = named.partition(":")
-    if any(named == kind or named.startswith(f"{kind}:") for kind in _NEAREST):
+    if nearest_of(named) is not None:
         return ""
+    if named.startswith("openai:moderation"):
+        return "moderation"
     if colon and prefix in COMPANIES:
         return "embedding" if ":embedding" in named else "chat"
     return ""
 
 
 def unfit_grader(grader: Mapping[str, Any], kind: str) -> str:
-    """Why a grader, or each of several by what they produce, cannot produce `text` or an `embedding`; empty if it
-    can."""
+    """Why a grader, or each of several by what they produce, cannot produce `text`, an `embedding` or a `moderation`;
+    empty if it can."""
     chosen = grader if "id" in grader else grader.get(kind)
     if chosen is None:
         return f"provider: expected the key {kind!r} for this assertion, found {' and '.join(grader)}"
-    embeds = provider_kind(called_of(chosen)) == "embedding"
-    if kind == "embedding" and not embeds:
-        expected = f"one such as {DEFAULT_EMBEDDER}, or {{text: ..., embedding: ...}} for both kinds of judges"
-        return f"the provider {chosen['label']} makes no embeddings: expected {expected}"
-    if kind == "text" and embeds:
-        return f"the provider {chosen['label']} only makes embeddings: it cannot judge"
+    made, name = provider_kind(called_of(chosen)), f"the provider {chosen['label']}"
+    if kind in _MADE and made != kind:
+        what, default = _MADE[kind]
+        expected = f"one such as {default}, or {{text: ..., {kind}: ...}} for both kinds of judges"
+        return f"{name} makes no {what}: expected {expected}"
+    if kind == "text" and made in _MADE:
+        return f"{name} only makes {_MADE[made][0]}: it cannot judge"
     return ""
 
 
 def _refuse(named: str, origin: Origin) -> None:
-    nearest = next((cure for kind, cure in _NEAREST.items() if named == kind or named.startswith(f"{kind}:")), None)
-    if nearest is not None:
+    if (nearest := nearest_of(named)) is not None:
         origin.report(f"the provider {named!r} is not supported: {nearest}")
         return
     if named.startswith("file://"):

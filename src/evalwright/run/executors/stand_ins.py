@@ -57,7 +57,9 @@ class ModelsOfRun:
     async def embed(self, request: EmbeddingRequest, purpose: Purpose = "judge") -> Embedding:
         raise TargetError("systems on other machines cannot ask for embeddings")
 
-    async def moderate(self, model: str, text: str) -> Moderation:
+    async def moderate(
+        self, model: str, text: str, base_url: str | None = None, api_key_env: str | None = None
+    ) -> Moderation:
         raise TargetError("systems on other machines cannot ask for moderation")
 
     def price(self, model: str) -> Price | None:

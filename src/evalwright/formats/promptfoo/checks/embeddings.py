@@ -57,7 +57,7 @@ async def similar(question: AssertionInput) -> Evaluation:
     nearest = reached[0] if reached and not question.negated else max(nearness)
     passed = nearest <= wanted + EPSILON if question.negated else bool(reached)
     score = 1 / (1 - nearest) if measure.is_distance else nearest
-    detail = {"embedder": grader.embedder.model}
+    detail = {"embedder": grader.model.model}
     message = "" if passed else f"the {measure.name} is {abs(nearest):.4g}, the threshold is {limit:g}"
     score = 1 - score if question.negated else score
     return Evaluation(passed, score, message, detail, cost_usd=embedding.cost_usd)
