@@ -2,9 +2,8 @@
 
 import pytest
 
-from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
-from formats.promptfoo.runs import ECHO, write
+from formats.promptfoo.runs import ECHO, run, write
 
 CHAT, EMBEDDER = "openai:gpt-4o", "openai:embedding:e"
 
@@ -16,19 +15,22 @@ CHAT, EMBEDDER = "openai:gpt-4o", "openai:embedding:e"
         ("similar", {"text": CHAT}, "provider: expected the key 'embedding' for this assertion, found text"),
         ("llm-rubric", EMBEDDER, "the provider openai:embedding:e only makes embeddings"),
         ("llm-rubric", {"embedding": EMBEDDER}, "provider: expected the key 'text' for this assertion"),
+        ("moderation", CHAT, "the provider openai:gpt-4o makes no moderations"),
+        ("llm-rubric", "openai:moderation", "the provider openai:moderation only makes moderations"),
     ],
 )
 @pytest.mark.parametrize("in_options", [True, False])
-def test_a_provider_that_cannot_do_it_is_a_mistake(tmp_path, kind, provider, reason, in_options):
-    """promptfoo asks another model instead."""
-    assertion = {"type": kind, "value": "a", **({} if in_options else {"provider": provider})}
+def test_a_provider_that_cannot_do_it_leaves_its_cells_without_a_verdict(tmp_path, kind, provider, reason, in_options):
+    """As in promptfoo, all other cells are judged, and a warning says so before the run."""
+    value = [] if kind == "moderation" else "a"
+    assertion = {"type": kind, "value": value, **({} if in_options else {"provider": provider})}
     inner = [{"type": "assert-set", "assert": [assertion]}] if in_options else [assertion]
     test = {"vars": {"q": "a"}, "assert": inner, "options": {"provider": provider} if in_options else {}}
-    with pytest.raises(InputError) as refused:
-        load_suite(write(tmp_path, {**ECHO, "tests": [test, {**test, "options": {}, "assert": []}]}))
-    (problem,) = refused.value.listed
-    assert reason in problem.message
-    assert problem.key == ("tests[0].options.provider" if in_options else "tests[0].assert[0].provider")
+    tests = [test, {**test, "options": {}, "assert": [{"type": "equals", "value": "a"}]}]
+    [warning] = load_suite(write(tmp_path, {**ECHO, "tests": tests})).warnings
+    assert reason in warning.message
+    assert warning.key == ("tests[0].options.provider" if in_options else "tests[0].assert[0].provider")
+    assert run(tmp_path, {**ECHO, "tests": tests}).statuses == ["error", "pass"]
 
 
 def test_a_grader_of_all_tests_is_reported_once(tmp_path):
@@ -38,12 +40,12 @@ def test_a_grader_of_all_tests_is_reported_once(tmp_path):
         for q in "ab"
     ]
     default = {"options": {"provider": CHAT}, "assert": [{"type": "answer-relevance", "provider": CHAT}]}
-    with pytest.raises(InputError) as refused:
-        load_suite(write(tmp_path, {**ECHO, "defaultTest": default, "tests": tests}))
-    assert [problem.key for problem in refused.value.listed] == [
-        "defaultTest.options.provider",
+    suite = load_suite(write(tmp_path, {**ECHO, "defaultTest": default, "tests": tests}))
+    assert [warning.key for warning in suite.warnings] == [
         "defaultTest.assert[0].provider",
+        "defaultTest.options.provider",
     ]
     own = [{"type": "similar", "value": "a", "provider": EMBEDDER}, {"type": "llm-rubric", "value": "a"}]
     tests = [{"vars": {"q": "a"}, "assert": own}]
-    load_suite(write(tmp_path, {**ECHO, "defaultTest": {"options": {"provider": CHAT}}, "tests": tests}))
+    default = {"options": {"provider": CHAT}}
+    assert not load_suite(write(tmp_path, {**ECHO, "defaultTest": default, "tests": tests})).warnings

@@ -216,7 +216,7 @@ class Assertions:
         return self._grader(raw, origin)
 
     def check_grader(self, grader: Any, lists: Sequence[AuthoredAssertion], origin: Origin) -> None:
-        """Report the grader of a test, unless it can produce what those assertions want that have none of their
+        """Warn of the grader of a test, unless it can produce what those assertions want that have none of their
         own."""
         waiting = [assertion for authored in lists for assertion in self._listed_assertions(authored)]
         while waiting:
@@ -231,7 +231,7 @@ class Assertions:
             reason = unfit_grader(grader, wanted)
             if reason and (origin.place, reason) not in self._unfit:
                 self._unfit.add((origin.place, reason))
-                origin.report(f"{kind}: {reason}")
+                origin.warn(f"{kind}: {reason}; such an assertion is an error")
 
     def _grader(self, raw: Any, origin: Origin) -> Provider | None:
         known = self._known.get(raw) if isinstance(raw, str) else None
