@@ -86,6 +86,14 @@ def test_a_score_that_reaches_the_threshold_passes():
     trace = Trace("c", "v", NOW, NOW, 0, "q", Output())
     for score, status in ((0.3, "pass"), (0.1 + 0.2, "pass"), (0.3 - 1e-8, "fail"), (0.2999999999, "pass")):
         assert banded_verdict([], trace, [row("a", score)], threshold=0.3).status == status
+    for score in (11 / 24, 3 / 23, 2 / 3):  # a threshold with more digits than are compared
+        assert banded_verdict([], trace, [row("a", score)], threshold=score).status == "pass"
+
+
+@pytest.mark.parametrize(("score", "reached"), [(sum([0.7] * 3) / 3, True), (0.7 - 1e-8, False)])
+def test_a_score_that_reaches_the_required_one_closes_no_gate(score, reached):
+    banded = verdict([row("a", score), row("b", 1.0)], [EvaluatorSpec("a", "t", required=0.7), EvaluatorSpec("b", "t")])
+    assert (banded.status != "fail", bool(banded.score)) == (reached, reached)
 
 
 def test_a_result_that_the_plan_does_not_name_weighs_one():

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from evalwright.model.score_rule import ScoreRule
+from evalwright.model.score_rule import ScoreRule, reaches
 
 __all__ = [
     "MOST_TRIALS",
@@ -132,7 +132,7 @@ class EvaluatorSpec(msgspec.Struct, frozen=True):
 
     def gate_missed(self, score: float | None) -> str:
         """The message for a score below the required one; "" if the score reaches it."""
-        missed = self.required is not None and (score or 0.0) < self.required
+        missed = self.required is not None and not reaches(score or 0.0, self.required)
         return f"required, at least {self.required:g}" if missed else ""
 
 

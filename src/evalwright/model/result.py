@@ -9,6 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from evalwright.model.cell import Attempt, OfCase
+from evalwright.model.score_rule import reaches
 from evalwright.model.trace import SCHEMA_VERSION, TraceError
 
 __all__ = [
@@ -131,10 +132,9 @@ PASSING = 0.8
 def band(score: float) -> Literal["pass", "borderline", "fail"]:
     """`pass` from 0.8, `borderline` from 0.6, else `fail` (AgentEvals 1.0).
 
-    Scores are rounded to nine digits first, so that floating-point error does not push a mean of 0.8 below it.
+    Floating-point error does not push a mean of 0.8 below it.
     """
-    rounded = round(score, 9)
-    return "pass" if rounded >= PASSING else "borderline" if rounded >= 0.6 else "fail"
+    return "pass" if reaches(score, PASSING) else "borderline" if reaches(score, 0.6) else "fail"
 
 
 def status_of(passed: bool, skipped: bool, error: object | None) -> Status:

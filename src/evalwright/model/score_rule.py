@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-__all__ = ["ScoreRule"]
+__all__ = ["ScoreRule", "reaches"]
 
 _WIDEST = 1e100
 """Wider ranges are none: they mean that any score is allowed, and their squares are no numbers."""
+_DIGITS = 9
 
 
 class ScoreRule(msgspec.Struct, frozen=True):
@@ -21,3 +22,8 @@ class ScoreRule(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         if not 0 < self.high - self.low < _WIDEST:
             raise ValueError(f"expected a range of scores, found {self.low:g} to {self.high:g}")
+
+
+def reaches(score: float, least: float) -> bool:
+    """Whether a score that was computed is at least `least`: the mean of three scores of 0.7 is 0.6999999999999998."""
+    return round(score, _DIGITS) >= round(least, _DIGITS)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from evalwright.model.plan import EvaluatorSpec, PassCriteria
 from evalwright.model.result import PASSING, CaseVerdict, EvaluationResult, Status, band
+from evalwright.model.score_rule import reaches
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.scoring.verdict import verdict_on
@@ -66,7 +67,7 @@ def _status(
         return "fail"
     if threshold is None:
         return band(mean)
-    return "pass" if round(mean, 9) >= threshold else "fail"  # so that 0.1 + 0.2 reaches 0.3
+    return "pass" if reaches(mean, threshold) else "fail"
 
 
 def _reasons(trace: Trace, results: Sequence[EvaluationResult], gates: Mapping[str, str]) -> list[str]:

@@ -18,6 +18,7 @@ from evalwright.evaluators.combined.members import MemberResult
 from evalwright.evaluators.wording import shown
 from evalwright.files.numbers import is_number
 from evalwright.model.result import Evaluation
+from evalwright.model.score_rule import reaches
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 
@@ -27,8 +28,6 @@ MEMBER_RESULTS = "EVALUATOR_RESULTS_JSON"
 """The place for the members' results in a judge's prompt; also the key of a case's `extra` under which it gets them."""
 _PLACE = f"{{{{{MEMBER_RESULTS}}}}}"
 _UNSAFE = 0.6
-_DIGITS = 9
-"""As for the bands: a score of 0.8 that is computed may lie a little below."""
 _ALL = 0.8
 AGGREGATORS: Mapping[str, tuple[str, ...] | None] = {
     "weighted_average": ("weights",),
@@ -91,11 +90,11 @@ class Aggregator:
         return banded(score, hits, misses, verdict=verdict)
 
     def _reaches_threshold(self, score: float) -> bool:
-        return round(score, _DIGITS) >= float(self._config.get("threshold", _ALL))
+        return reaches(score, float(self._config.get("threshold", _ALL)))
 
     def _is_unsafe(self, results: Sequence[MemberResult]) -> bool:
         required = self._config.get("required") or ()
-        return any(round(result.score, _DIGITS) < _UNSAFE for result in results if result.spec.name in required)
+        return any(not reaches(result.score, _UNSAFE) for result in results if result.spec.name in required)
 
     def _average(self, results: Sequence[MemberResult]) -> float:
         by_name = self._config.get("weights") or {}

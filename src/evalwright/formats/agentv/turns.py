@@ -18,6 +18,7 @@ from evalwright.model.artifact import Artifact
 from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.result import Evaluation
+from evalwright.model.score_rule import reaches
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Output, Trace
 
@@ -113,7 +114,7 @@ class ConversationTurns:
         turns: list[dict[str, Any]] = []
         for turn in judged:
             turns.append(await _turn_result(turn, artifact))
-            if round(turns[-1]["score"], 9) < self._stop_below:
+            if not reaches(turns[-1]["score"], self._stop_below):
                 break
         return turns
 
@@ -140,7 +141,7 @@ async def _turn_result(judged: _Judged, artifact: Artifact | None) -> dict[str, 
     missed = [
         f"{member['name']}: required, at least {member['required']:g}"
         for member, child in zip(members, evaluation.detail["children"], strict=True)
-        if member.get("required") is not None and round(child["score"], 9) < member["required"]
+        if member.get("required") is not None and not reaches(child["score"], member["required"])
     ]
     if missed:
         cost = evaluation.cost_usd
