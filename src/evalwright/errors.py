@@ -324,7 +324,8 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 def user_place(error: BaseException) -> str:
     """File and line of the innermost frame of user code, as `agent.py:12`; empty where none is on the stack.
 
-    Code of this package, of the standard library and of installed packages is not the user's to fix.
+    Code of this package, of the standard library and of installed packages is not the user's to fix. If there is no
+    other on the stack, that of the cause counts: a StopIteration leaves a coroutine as a RuntimeError without it.
     """
     place, frame = "", error.__traceback__
     while frame is not None:
@@ -332,6 +333,8 @@ def user_place(error: BaseException) -> str:
         if not file.startswith(code_of_others()):
             place = f"{os.path.basename(file)}:{frame.tb_lineno}"  # noqa: PTH119
         frame = frame.tb_next
+    if not place and error.__cause__ is not None and error.__cause__ is not error:
+        return user_place(error.__cause__)
     return place
 
 

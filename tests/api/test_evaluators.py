@@ -71,11 +71,15 @@ def test_an_evaluator_that_raises_leaves_the_cell_without_a_verdict():
     async def cannot_later(output):
         raise RuntimeError("no idea")
 
-    [cell] = evaluate(["a"], evaluators=[cannot, cannot_later, passes])
+    def ends(output):
+        return next(iter([]))
+
+    [cell] = evaluate(["a"], evaluators=[cannot, cannot_later, passes, ends])
     assert (cell.status, cell.results["passes"].passed) == ("error", True)
     assert cell.error.startswith("cannot: RuntimeError: no idea in test_evaluators.py:")
     reasons = [cell.results[name].reason for name in ("cannot", "cannot_later")]
     assert [reason.rpartition(":")[0] for reason in reasons] == ["no idea in test_evaluators.py"] * 2
+    assert "ends: StopIteration: in test_evaluators.py:" in str(cell.reasons)
 
 
 def test_an_evaluator_that_is_cancelled_by_its_own_code_does_not_end_the_run():

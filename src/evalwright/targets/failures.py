@@ -39,7 +39,7 @@ def located(error: BaseException) -> str:
 
 def placed(error: BaseException) -> str:
     """Text and place of an exception whose class is given elsewhere: `'question' in agent.py:12`."""
-    return text_of(error) + _in_user_code(error)
+    return (text_of(error) + _in_user_code(error)).lstrip()
 
 
 def _in_user_code(error: BaseException) -> str:
