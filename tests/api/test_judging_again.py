@@ -41,6 +41,8 @@ def test_a_run_in_memory_is_judged_again():
 def test_an_evaluator_that_cannot_be_used_leaves_the_run_as_it_was(run):
     with pytest.raises(ew.InputError, match="did you mean"):
         ew.re_evaluate(run, "contans_text")
+    with pytest.raises(ew.InputError, match="evaluators: nothing would be judged"):
+        ew.re_evaluate(run, [], replace=True)
     assert len(run) == 4
 
 

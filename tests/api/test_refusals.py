@@ -82,6 +82,14 @@ def test_no_option_of_the_command_line_is_named():
             "evaluators.name: expected text",
         ),
         ((["a"], agents.upper), {"evaluators": ew.evaluator(name=5)(lambda output: True)}, "evaluators.name: expected"),
+        *(
+            (
+                (["a"], agents.upper),
+                {"evaluators": ew.Evaluator("answered", threshold=threshold)},
+                f"evaluators.threshold: answered: expected a number, found {threshold!r}",
+            )
+            for threshold in (float("nan"), "0.5", True)
+        ),
         (
             (["a"], agents.upper),
             {"evaluators": passes, "on_cell": agents.later},

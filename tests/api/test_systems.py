@@ -111,6 +111,16 @@ def test_settings_are_seen_by_the_function():
     assert run.cell("c").output == "c w"
 
 
+def test_without_a_loop_of_asyncio_one_is_asked_for():
+    """As under trio: there, coroutines are driven by a loop of another kind."""
+    waiting = ew.aevaluate(["x"], agents.upper, evaluators=lambda output: True, out=None)
+    with pytest.raises(ew.InputError, match=r"^aevaluate needs an event loop of asyncio, .* call `evaluate` in a"):
+        waiting.send(None)
+    streaming = ew.stream(["x"], agents.upper, evaluators=lambda output: True, out=None)
+    with pytest.raises(ew.InputError, match=r"^stream needs an event loop of asyncio"):
+        streaming.__aenter__().send(None)
+
+
 @pytest.mark.parametrize(("returned", "found"), [(None, "NoneType"), (3, "int"), (["a"], "list"), ((1, 2), "tuple")])
 def test_what_is_no_answer_is_an_error_that_names_the_function(returned, found):
     run = ew.evaluate(["x"], lambda text: returned, evaluators=lambda output: True, out=None)
@@ -126,6 +136,27 @@ def test_an_exception_keeps_the_line_of_user_code():
     [cell] = ew.evaluate(["x"], fails, evaluators=lambda output: True, out=None)
     assert cell.error == f"ValueError: no in test_systems.py:{fails.__code__.co_firstlineno + 1}"
     assert cell.trace.error.type == "adapter_error"
+
+
+def ends(text):
+    return next(iter([]))
+
+
+async def ends_later(text):
+    return next(iter([]))
+
+
+@pytest.mark.parametrize("system", [ends, ends_later])
+def test_an_iterator_that_is_at_its_end_keeps_the_line_of_user_code(system):
+    """A StopIteration leaves a coroutine as a RuntimeError, whose own stack has no line of the user's."""
+    [cell] = ew.evaluate(["x"], system, evaluators=lambda output: True, out=None)
+    assert cell.error.endswith(f"StopIteration in test_systems.py:{system.__code__.co_firstlineno + 1}")
+
+
+def test_an_answer_of_a_text_says_how_it_is_written():
+    [cell] = ew.evaluate(["x"], lambda text: ew.Answer(text), evaluators=lambda output: True, out=None)
+    assert cell.error.startswith("the Answer (test_systems.py:")
+    assert cell.error.endswith("has a str as its output: write Answer.of(TEXT)")
 
 
 def test_a_late_call_is_an_error():

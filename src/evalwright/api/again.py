@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from evalwright.api.cells import Cell
 from evalwright.api.evaluators import EvaluatorLike, specs_of
 from evalwright.api.places import Passed
+from evalwright.api.problems import refused
 from evalwright.api.runs import Run, run_of
 from evalwright.api.work import Listener, in_thread
 from evalwright.errors import InputError, Problem
@@ -89,6 +90,8 @@ def re_evaluate(
     places, problems = Passed(), list[Problem]()
     places.objects.update(stored._objects)
     specs = None if evaluators is None else specs_of(evaluators, places, problems)
+    if replace and specs == [] and not problems:
+        problems.append(refused("evaluators", "nothing would be judged: expected at least one evaluator, found none"))
     if problems:
         raise InputError(problems)
 

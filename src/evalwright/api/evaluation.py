@@ -19,6 +19,7 @@ from evalwright.api.runs import Run
 from evalwright.api.suites import Preparation, Systems, prepared
 from evalwright.api.systems import SystemLike
 from evalwright.api.work import Listener, in_thread
+from evalwright.errors import InputError
 from evalwright.model.suite import Suite
 from evalwright.run.locations import find_run, store_of
 from evalwright.run.plan import config_hash
@@ -122,10 +123,11 @@ async def aevaluate(cases: CasesLike | Suite, system: Systems = None, **options:
         The finished run.
 
     Raises:
-        InputError: as in `evaluate`.
+        InputError: as in `evaluate`; also without an event loop of asyncio, as under trio.
         StorageError: as in `evaluate`.
     """
     settings = Settings.of_call("aevaluate", options)
+    _must_run_in_asyncio("aevaluate")
     todo = _to_do(cases, system, settings)
     listener = Listener(
         settings.on_cell, todo.suite.secrets, equal_errors=settings.stop_after_equal_errors, progress=settings.progress
@@ -159,7 +161,7 @@ def stream(
         A context manager: `async with stream(...) as cells: async for cell in cells: ...`
 
     Raises:
-        InputError: as in `evaluate`.
+        InputError: as in `evaluate`; also without an event loop of asyncio, as under trio.
         StorageError: as in `evaluate`, from the iterator.
     """
     settings = Settings.of_call("stream", options)
@@ -170,8 +172,17 @@ for _function in (evaluate, aevaluate, stream):
     setattr(_function, "__signature__", signature(_function))  # noqa: B010 - a type checker knows no such attribute
 
 
+def _must_run_in_asyncio(name: str) -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        advice = "under trio, call `evaluate` in a thread (trio.to_thread.run_sync)"
+        raise InputError(f"{name} needs an event loop of asyncio, and none is running: {advice}") from None
+
+
 @asynccontextmanager
 async def _streamed_cells(todo: Preparation, settings: Settings) -> AsyncIterator[AsyncIterator[Cell]]:
+    _must_run_in_asyncio("stream")
     finished: asyncio.Queue[Cell | None] = asyncio.Queue()
 
     def deliver(cell: Cell) -> None:

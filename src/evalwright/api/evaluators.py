@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -14,6 +15,7 @@ from evalwright import registry
 from evalwright.api.places import Passed, name_of
 from evalwright.api.problems import no_text, refused
 from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.files.numbers import is_number
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.snapshot import Case
 from evalwright.registry import names
@@ -257,6 +259,9 @@ def _spec_of_type(evaluator: Evaluator, places: Passed) -> EvaluatorSpec:
         config = msgspec.to_builtins(settings)
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(Problem("", f"expected plain data: {error}")) from error
+    threshold = evaluator.threshold
+    if threshold is not None and not (is_number(threshold) and math.isfinite(threshold)):
+        raise InputError(Problem("", f"expected a number, found {threshold!r}", key="threshold"))
     return EvaluatorSpec(evaluator.name, evaluator.type, config, threshold=evaluator.threshold)
 
 

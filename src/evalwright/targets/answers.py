@@ -142,6 +142,9 @@ def stored_form(answer: Answer, function: Any) -> Answer:
 
     As in a mapping, numbers that measure nothing are left out. Raises TargetError for a part of another type.
     """
+    if not isinstance(answer.output, Output):
+        found = type(answer.output).__name__
+        raise TargetError(f"the Answer{_place(function)} has a {found} as its output: write Answer.of(TEXT)")
     try:
         stored = msgspec.json.decode(msgspec.json.encode(answer), type=Answer)
     except (msgspec.ValidationError, TypeError, ValueError, OverflowError, RecursionError) as error:
