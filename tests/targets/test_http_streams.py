@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.errors import TargetError
-from evalwright.targets.http.streams import FORMATS, EventReader, event_paths
+from evalwright.targets.http.streams import FORMATS, PROTOCOLS, EventReader, event_paths
 from targets.loopback import ask, chunked, reply
 
 FIELDS = {"stream_event_field": "$.t", "stream_done_field": "$.done", "stream_tool_call_field": "$.call"}
@@ -162,8 +162,9 @@ def test_raw_chunks_are_the_answer_even_when_a_character_is_split():
 
 def test_text_that_is_not_utf8_is_an_error():
     for form in FORMATS:
+        paths = dict.fromkeys(FIELDS) if form in PROTOCOLS else {}
         with pytest.raises(TargetError, match="UTF-8"):
-            streamed(b"data: \xff\xfe\n\n", b"\n", form=form)
+            streamed(b"data: \xff\xfe\n\n", b"\n", form=form, **paths)
 
 
 def test_times_follow_the_order_of_the_stream():

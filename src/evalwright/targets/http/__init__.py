@@ -15,6 +15,7 @@ from evalwright.errors import InputError, Problem, TargetError, counted
 from evalwright.files.key_paths import as_written
 from evalwright.files.masker import Masker, looks_secret
 from evalwright.llm.failures import retry_after
+from evalwright.llm.replies import is_unfinished
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Doubt, Metrics
@@ -26,6 +27,7 @@ from evalwright.targets.http.config import HTTP_KEYS, mistakes, place_of, unread
 from evalwright.targets.http.mapping import METRICS, NEEDED, ResponseMapping, strange_find
 from evalwright.targets.http.presets import PRESETS
 from evalwright.targets.http.streams import EventReader, StreamedAnswer, event_paths
+from evalwright.targets.http.turns import Turns
 from evalwright.targets.templates import Template, never_filled, template_of
 
 __all__ = ["Http"]
@@ -178,7 +180,7 @@ class Http:
                 async for piece in body:
                     now = time.monotonic() - started
                     if any(whole.add(event, now) for event in reader.feed(piece)):
-                        return self._streamed_answer(whole, response, None)
+                        return self._streamed_answer(whole, reader, response, None)
         except Interrupted as error:
             if not whole.chunks:
                 raise
@@ -186,9 +188,13 @@ class Http:
         any(whole.add(event, time.monotonic() - started) for event in reader.end())
         if reader.cut and interruption is None:
             interruption = "the stream ends inside an event"
-        return self._streamed_answer(whole, response, interruption)
+        return self._streamed_answer(whole, reader, response, interruption)
 
-    def _streamed_answer(self, whole: StreamedAnswer, response: httpx.Response, interruption: str | None) -> Answer:
+    def _streamed_answer(
+        self, whole: StreamedAnswer, reader: EventReader, response: httpx.Response, interruption: str | None
+    ) -> Answer:
+        if reader.turns is not None:
+            return self._answer_of_turns(whole, reader.turns, reader.end_mark, interruption)
         if whole.empty:
             self._refuse_error(whole.error, response)
         if not self._lenient and whole.strange:
@@ -204,8 +210,30 @@ class Http:
             written = self._event_paths["done"].written
             interruption = f"{written} finds nothing in the {counted(whole.chunks, 'event')} of the stream"
         answer = whole.answer(self._strip_think, interruption)
+        if whole.misread:
+            answer.doubts += (Doubt("paths read only a part of what the stream says", whole.misread),)
         if interruption is not None:
             answer.doubts += (Doubt("the end of the stream is missing", interruption),)
+        return answer
+
+    def _answer_of_turns(self, whole: StreamedAnswer, turns: Turns, end_mark: str, interruption: str | None) -> Answer:
+        """The answer in the events of a protocol; an error of the service is one of the answer."""
+        events = counted(whole.chunks, "event")
+        if whole.error is None and turns.empty and turns.structured is None and "final_answer" in self._needed:
+            types = f", of the types {', '.join(sorted(turns.unread))}" if turns.unread else ""
+            raise TargetError(f"no answer: there is no text in the {events} of the stream{self._excerpt(types)}")
+        if whole.error is None and turns.nameless:
+            raise TargetError("the stream has a tool call without a name")
+        whole.completed = whole.completed or turns.ended
+        if interruption is None and not whole.completed:
+            interruption = f"there is no {end_mark} in the {events} of the stream"
+        answer = whole.of_turns(turns, self._strip_think, interruption)
+        if whole.error is not None:
+            answer.error = target_failure(TargetError(f"the service reports an error: {self._excerpt(whole.error)}"))
+        elif interruption is not None:
+            answer.doubts += (Doubt("the end of the stream is missing", interruption),)
+        elif is_unfinished(turns.finish_reason):
+            answer.doubts += (Doubt(f"the reply was cut off, ending with {turns.finish_reason!r:.40},"),)
         return answer
 
     def _excerpt(self, text: str) -> str:

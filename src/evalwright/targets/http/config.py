@@ -14,7 +14,7 @@ from evalwright.files.key_paths import as_written, kind_in_words
 from evalwright.targets.build import unknown
 from evalwright.targets.http.mapping import MAPPING_KEYS
 from evalwright.targets.http.presets import PRESETS
-from evalwright.targets.http.streams import EVENT_KEYS, FORMATS
+from evalwright.targets.http.streams import EVENT_KEYS, FIELDS, FORMATS, PROTOCOLS
 
 __all__ = ["HTTP_KEYS", "endpoint_mistakes", "header_mistakes", "mistakes", "place_of", "unread_entries"]
 
@@ -64,6 +64,8 @@ def mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def unread_entries(config: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
     """Entries of the two mappings that have no effect."""
+    if config.get("stream") is True and config.get("response_mapping"):
+        yield "response_mapping", "'response_mapping' has no effect on a stream, whose events have parts of their own"
     for key, known in (("response_mapping", MAPPING_KEYS), ("stream_event_mapping", EVENT_KEYS)):
         yield from unknown(config.get(key), known, f"{key!r}", key)
 
@@ -151,7 +153,11 @@ def _stream_mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
         )
     mapping = config.get("stream_event_mapping")
     token = mapping.get("token") if isinstance(mapping, dict) else None
-    if form != "raw_chunks" and not (token or config.get("stream_event_field")):
+    if form in PROTOCOLS:
+        for key in ("stream_event_mapping", *FIELDS.values()):
+            if config.get(key):
+                yield key, f"{key!r} has no effect: where the parts of events are is known in 'stream_format' {form}"
+    elif form != "raw_chunks" and not (token or config.get("stream_event_field")):
         yield "stream_event_field", "'stream_event_field' is missing: say where the text of an event is"
 
 

@@ -1,25 +1,33 @@
-"""Streamed answers in three formats, and their token counts and times."""
+"""Streamed answers: events found by paths or of a known protocol, their token counts and times."""
 
 from __future__ import annotations
 
 import codecs
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from evalwright.errors import TargetError
 from evalwright.model.trace import Answer
+from evalwright.targets.http.agent_protocols import AgUiEvents, AiSdkEvents
 from evalwright.targets.http.body import error_in
-from evalwright.targets.http.mapping import answer_of_parts, text_of, tool_call_in
+from evalwright.targets.http.call_pieces import CallPieces
+from evalwright.targets.http.known_events import misread_in
+from evalwright.targets.http.mapping import answer_of_parts, text_of
+from evalwright.targets.http.model_protocols import AnthropicEvents, ChatEvents, ResponseEvents
 from evalwright.targets.http.paths import JsonPath
+from evalwright.targets.http.turns import Turns
 
-__all__ = ["EVENT_KEYS", "FORMATS", "Event", "EventReader", "StreamedAnswer", "event_paths"]
+__all__ = ["EVENT_KEYS", "FIELDS", "FORMATS", "PROTOCOLS", "Event", "EventReader", "StreamedAnswer", "event_paths"]
 
+_PART = re.compile(f"([{''.join(AiSdkEvents.codes)}]):(.*)")
 _STARTS_OF_OTHERS = tuple("tfn-0123456789")
 """First characters of JSON that is neither an object, nor a list, nor a string."""
-_FIELDS = {"token": "stream_event_field", "done": "stream_done_field", "tool_call": "stream_tool_call_field"}
-EVENT_KEYS = tuple(_FIELDS)
+FIELDS = {"token": "stream_event_field", "done": "stream_done_field", "tool_call": "stream_tool_call_field"}
+"""The keys that name a path each, by the entries of `stream_event_mapping`."""
+EVENT_KEYS = tuple(FIELDS)
 """The entries of `stream_event_mapping`."""
 
 
@@ -33,6 +41,8 @@ class Event:
     """What the path `tool_call` found: an item, a list of items, or None."""
     error: str | None = None
     """The error that the service reports, None without one."""
+    misread: str = ""
+    """The type of an event of a known protocol of which the paths read a part, or read as text what is none."""
 
 
 def event_paths(config: Mapping[str, Any]) -> dict[str, JsonPath]:
@@ -40,7 +50,7 @@ def event_paths(config: Mapping[str, Any]) -> dict[str, JsonPath]:
     keys."""
     mapping = config.get("stream_event_mapping") or {}
     paths = {}
-    for name, key in _FIELDS.items():
+    for name, key in FIELDS.items():
         if mapping.get(name):
             paths[name] = JsonPath(f"stream_event_mapping.{name}", mapping[name])
         elif config.get(key):
@@ -54,6 +64,11 @@ class EventReader:
     def __init__(self, form: str, paths: Mapping[str, JsonPath]) -> None:
         self._form, self._paths = form, paths
         self._by_line = FORMATS[form]
+        self.turns: Turns | None = Turns() if form in PROTOCOLS else None
+        """What the events of a protocol tell; None if paths find the parts."""
+        self._protocol = PROTOCOLS[form](self.turns) if self.turns is not None else None
+        self.end_mark: str = self._protocol.end if self._protocol is not None else ""
+        """What says in the protocol that an answer is complete."""
         self._rest = bytearray()
         self._begun = False
         self._returned = False
@@ -72,7 +87,7 @@ class EventReader:
         if self._by_line is None:
             yield Event(token=self._decoded_piece(piece))
             return
-        *lines, rest = (self._with_plain_ends(piece) if self._form == "sse" else piece).split(b"\n")
+        *lines, rest = (piece if self._form == "json_lines" else self._with_plain_ends(piece)).split(b"\n")
         for line in lines:
             self._rest += line
             text = self._line()
@@ -99,7 +114,9 @@ class EventReader:
             self.cut = bool(self._decoder.getstate()[0])
             return
         line = self._line(whole=False)
-        self.cut = self._is_cut("\n".join([*self._data, line.removeprefix("data:")]).strip())
+        part = _PART.match(line) if self._form == "ai_sdk" else None
+        last = line.removeprefix("data:") if part is None else part[2]
+        self.cut = self._is_cut("\n".join([*self._data, last]).strip()) or (part is not None and not last)
         if self.cut:
             return
         yield from self._by_line(self, line)
@@ -146,6 +163,19 @@ class EventReader:
             if len(self._data) == 1 and value.lstrip().startswith("{") and not self._is_cut(value.strip()):
                 yield from self._whole_data()
 
+    def sse_or_part(self, line: str) -> Iterator[Event]:
+        """As `sse`, or the part `CODE:JSON` of a data stream of Vercel's AI SDK."""
+        if part := _PART.match(line):
+            yield self._event(AiSdkEvents.event_of(part[1], self._json(part[2])))
+        else:
+            yield from self.sse(line)
+
+    def _json(self, text: str) -> Any:
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise TargetError(f"an event of the stream is not valid JSON: {error}") from None
+
     def _whole_data(self) -> Iterator[Event]:
         """The event of the `data:` lines so far, if there are any. Data that is not JSON is text."""
         data = "\n".join(self._data)
@@ -154,6 +184,9 @@ class EventReader:
             return
         if self._name == "error":
             yield Event(error=self._error_in(data))
+            return
+        if self._protocol is not None:
+            yield self._event(self._json(data))
             return
         try:
             document = json.loads(data)
@@ -179,20 +212,47 @@ class EventReader:
             raise TargetError(f"a line of the stream is not valid JSON: {error}") from None
 
     def _event(self, document: Any) -> Event:
+        if self._protocol is not None and self.turns is not None:
+            if not isinstance(document, dict):
+                raise TargetError(f"an event of the stream must be an object, found {document!r:.80}")
+            self._protocol.read(document)
+            turns = self.turns
+            return Event(token=turns.fresh_text(), done=turns.done, error=turns.error or error_in(document))
         parts = {name: path.find(document) for name, path in self._paths.items()}
         done = parts.get("done")
+        known = misread_in(document, parts.get("token") is not None, parts.get("tool_call") is not None)
         return Event(
             token=text_of(parts.get("token")),
             done=not (done is None or done is False or done == ""),
             tool_calls=parts.get("tool_call"),
             error=error_in(document),
+            misread=known,
         )
 
 
+class _Protocol(Protocol):
+    end: str
+    """What says that an answer is complete, for messages."""
+
+    def __init__(self, turns: Turns) -> None: ...
+
+    def read(self, event: Mapping[str, Any]) -> None: ...
+
+
+PROTOCOLS: dict[str, type[_Protocol]] = {
+    "ag_ui": AgUiEvents,
+    "ai_sdk": AiSdkEvents,
+    "anthropic_messages": AnthropicEvents,
+    "openai_chat": ChatEvents,
+    "openai_responses": ResponseEvents,
+}
+"""Formats whose events are known, so that no path has to say where their parts are."""
 FORMATS: dict[str, Callable[[EventReader, str], Iterator[Event]] | None] = {
     "json_lines": EventReader.json_line,
     "raw_chunks": None,
     "sse": EventReader.sse,
+    **dict.fromkeys(PROTOCOLS, EventReader.sse),
+    "ai_sdk": EventReader.sse_or_part,
 }
 """How lines become events; None if each piece is an event as it arrives."""
 
@@ -211,20 +271,21 @@ class StreamedAnswer:
     def __init__(self) -> None:
         self.chunks: int = 0
         self.error: str | None = None
+        self.misread: str = ""
+        """As of an event, the first one."""
         self.spoke: bool = False
         """Whether any event had a text, even an empty one."""
         self.completed: bool = False
         """Whether the last event says that it is the last one."""
         self._tokens: list[str] = []
-        self._calls: list[dict[str, Any]] = []
-        self._indexed: dict[int, dict[str, Any]] = {}
+        self._calls = CallPieces()
         self._first = self._last = self._ended = 0.0
-        self._unread: list[Any] = []
 
     def add(self, event: Event, seconds: float) -> bool:
         """Add an event; returns whether it is the last one."""
         self.chunks += 1
         self.error = self.error or event.error
+        self.misread = self.misread or event.misread
         self._ended = seconds
         self.spoke = self.spoke or event.token is not None
         if event.token:
@@ -232,7 +293,7 @@ class StreamedAnswer:
             self._last = seconds
             self._tokens.append(event.token)
         if event.tool_calls is not None:
-            self._add_calls(event.tool_calls)
+            self._calls.add(event.tool_calls)
         self.completed = event.done
         return event.done
 
@@ -244,33 +305,14 @@ class StreamedAnswer:
     @property
     def strange(self) -> list[Any]:
         """What the path `tool_call` found and is not a call with a name."""
-        return [*self._unread, *(call for call in self._calls if not call["name"])]
+        return [*self._calls.unread, *(call for call in self._calls.all if not call["name"])]
 
     @property
     def _named(self) -> list[dict[str, Any]]:
-        return [call for call in self._calls if call["name"] is not None]
-
-    def _add_calls(self, items: Any) -> None:
-        """Add tool calls. Those with an `index` arrive in fragments, whose argument texts are joined.
-
-        Some servers give all calls the same index: another id or name begins another call.
-        """
-        for item in items if isinstance(items, list) else [items]:
-            call = tool_call_in(item)
-            if call is None:
-                self._unread += [] if item is None else [item]
-                continue
-            index = item.get("index")
-            earlier = self._indexed.get(index) if isinstance(index, int) else None
-            if earlier is None or any(earlier[key] and call[key] not in (None, earlier[key]) for key in ("id", "name")):
-                self._calls.append(call)
-                if isinstance(index, int):
-                    self._indexed[index] = call
-            else:
-                _join(earlier, call)
+        return [call for call in self._calls.all if call["name"] is not None]
 
     def answer(self, strip_think: bool, interruption: str | None) -> Answer:
-        """The whole answer; `interruption` says why the connection failed before its end."""
+        """The whole answer; `interruption` says why its end is missing."""
         tokens = len(self._tokens)
         return answer_of_parts(
             "".join(self._tokens) if tokens or self.spoke else None,
@@ -278,22 +320,29 @@ class StreamedAnswer:
             strip_think,
             {
                 "tool_calls": self._named,
-                "metrics": {
-                    "token_output": tokens or None,
-                    "latency_first_token_ms": int(self._first * 1000) if tokens else None,
-                    "latency_last_token_ms": int(self._last * 1000) if tokens else None,
-                    "tokens_per_second": tokens / self._ended if tokens and self._ended > 0 else None,
-                    "stream_chunks": self.chunks,
-                    "stream_completed": self.completed,
-                },
+                "metrics": self._metrics(tokens),
                 "extra": {"stream_interrupted": interruption} if interruption else {},
             },
         )
 
+    def of_turns(self, turns: Turns, strip_think: bool, interruption: str | None) -> Answer:
+        """As `answer`, with the parts that the events of a protocol told. Tokens are those that the service counts."""
+        facts = {"finish_reason": turns.finish_reason, "unread_events": dict(turns.unread)}
+        extra = {**facts, "stream_interrupted": interruption}
+        parts = {
+            **turns.parts(),
+            "metrics": {**self._metrics(turns.usage.get("token_output")), **turns.usage},
+            "extra": {name: fact for name, fact in extra.items() if fact},
+        }
+        return answer_of_parts(parts.pop("final_answer"), parts.pop("thinking"), strip_think, parts)
 
-def _join(call: dict[str, Any], fragment: Mapping[str, Any]) -> None:
-    """Add a further fragment to a call."""
-    for key in ("id", "name"):
-        call[key] = call[key] or fragment[key]
-    begun, more = call["arguments"], fragment["arguments"]
-    call["arguments"] = begun + more if isinstance(begun, str) and isinstance(more, str) else begun or more
+    def _metrics(self, tokens: Any) -> dict[str, Any]:
+        timed = isinstance(tokens, int) and tokens > 0 and self._ended > 0
+        return {
+            "token_output": tokens or None,
+            "latency_first_token_ms": int(self._first * 1000) if self._tokens else None,
+            "latency_last_token_ms": int(self._last * 1000) if self._tokens else None,
+            "tokens_per_second": tokens / self._ended if timed else None,
+            "stream_chunks": self.chunks,
+            "stream_completed": self.completed,
+        }
