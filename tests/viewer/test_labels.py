@@ -197,6 +197,8 @@ def test_a_random_order_is_that_of_its_seed(labelled):
 
     assert first(1) == first(1)
     assert len({first(seed) for seed in range(12)}) > 2
+    seeds = {fields(page(client, f"/runs/{run.name}/label?evaluator=says"))["seed"] for _ in range(2)}
+    assert len(seeds) == 1  # who comes back goes on with the sample that they began
 
 
 def test_a_balanced_sample_has_as_many_failures_as_passes_and_calibrate_weights_it(tmp_path):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from hashlib import sha256
 from math import inf, isfinite, nan
 from typing import Any, NamedTuple
 
@@ -71,7 +71,7 @@ def _state(run: OpenRun, form: Mapping[str, str], labeller: str) -> _State:
     order = LabelOrder(
         _one_of("evaluator", form.get("evaluator") or _most_in_need(run, names, file.evaluators()), names),
         _one_of("order", form.get("order") or "random", list(ORDERS)),
-        whole_number("seed", form.get("seed") or str(secrets.randbelow(1_000_000)), most=10**9),
+        whole_number("seed", form.get("seed") or str(_first_seed(run.id, labeller)), most=10**9),
         whole_number("sample", form.get("sample") or "50", 1, _MOST),
     )
     threshold = _threshold_of(run, order.evaluator)
@@ -81,6 +81,12 @@ def _state(run: OpenRun, form: Mapping[str, str], labeller: str) -> _State:
     # a label of an answer that a retry replaced is none of the new one
     labels = {key: label for key, label in labels.items() if attempts.get(key, label.attempt) == label.attempt}
     return _State(order, rows, labels, whole_number("from", form.get("from") or "0", most=_MOST))
+
+
+def _first_seed(run: str, labeller: str) -> int:
+    """The seed of an address without one: another for each labeller, and the same whenever they come back, so that
+    they go on with the sample that they began."""
+    return int.from_bytes(sha256(f"{run}\0{labeller}".encode()).digest()[:4], "big") % 1_000_000
 
 
 def _most_in_need(run: OpenRun, names: list[str], labelled: Collection[str]) -> str:
