@@ -34,6 +34,8 @@ class SpanRow(NamedTuple):
     left: float
     width: float
     parts: list[tuple[str, ShownText]]
+    id: str
+    """The place of its row on the page."""
 
 
 class SpanTable(NamedTuple):
@@ -42,6 +44,11 @@ class SpanTable(NamedTuple):
     rows: list[SpanRow]
     left_out: int
     most: int = _MOST
+
+    @property
+    def failed(self) -> list[SpanRow]:
+        """The steps that ended in an error."""
+        return [row for row in self.rows if row.status == "error"]
 
     @property
     def more_elsewhere(self) -> bool:
@@ -64,11 +71,12 @@ def span_rows(trace: Trace, blocks: Blocks, share: int | None = None) -> SpanTab
     ends = [span.finished_at.timestamp() for span in spans if span.finished_at]
     begin = min(starts, default=0.0)
     length = max(max(ends, default=begin) - begin, 1e-9)
-    made = [_row(depth, span, begin, length, blocks, f"trace/spans/{places[id(span)]}") for depth, span in rows]
+    made = [_row(depth, span, begin, length, blocks, places[id(span)]) for depth, span in rows]
     return SpanTable(made, len(spans) - len(made))
 
 
-def _row(depth: int, span: Span, begin: float, length: float, blocks: Blocks, at: str) -> SpanRow:
+def _row(depth: int, span: Span, begin: float, length: float, blocks: Blocks, place: int) -> SpanRow:
+    at = f"trace/spans/{place}"
     start = span.started_at.timestamp() - begin if span.started_at else None
     took = None
     if span.started_at and span.finished_at:
@@ -91,6 +99,7 @@ def _row(depth: int, span: Span, begin: float, length: float, blocks: Blocks, at
         0.0 if start is None else 100 * start / length,
         0.0 if took is None else max(0.6, 100 * took / length),
         parts,
+        f"span{place + 1}",
     )
 
 
