@@ -121,6 +121,34 @@ def test_filters_answer_at_once_and_back_restores_them(visit, runs):
     expect(page.get_by_role("status").filter(has_text="1 of 7 cells")).to_be_visible()
 
 
+def test_what_an_evaluator_said_is_chosen_without_a_new_page(visit, runs):
+    from playwright.sync_api import expect
+
+    page = visit(f"/runs/{runs[0].name}")
+    verdict = page.get_by_role("combobox", name="Its verdict")
+    expect(verdict).to_be_hidden()
+    page.get_by_role("combobox", name="Evaluator").select_option("says")
+    expect(page.get_by_role("status").filter(has_text="1 of 7 cells")).to_be_visible()
+    verdict.select_option("passed")
+    expect(page.get_by_role("status").filter(has_text="5 of 7 cells")).to_be_visible()
+    page.get_by_text("More", exact=True).click()
+    page.get_by_label("Latency (ms) from").press_sequentially("1e")
+    page.keyboard.press("Tab")
+    page.get_by_role("checkbox", name="Trials disagree").check()
+    expect(page).to_have_url(re.compile(r"\?evaluator=says&verdict=pass&flaky=1$"))  # and not to a page of errors
+
+
+def test_the_list_of_runs_is_sorted_at_once(visit, runs):
+    from playwright.sync_api import expect
+
+    page = visit("/")
+    page.get_by_role("combobox", name="Sort by").select_option("oldest first")
+    expect(page.get_by_role("table", name="Runs").get_by_role("rowheader").first).to_contain_text(runs[0].name)
+    expect(page).to_have_url(re.compile(r"\?sort=started$"))
+    page.get_by_role("searchbox", name="Filter runs").fill(runs[1].name)
+    expect(page.get_by_role("status")).to_have_text("1 of 2 runs")
+
+
 def test_two_runs_are_chosen_and_compared(visit, runs):
     from playwright.sync_api import expect
 

@@ -57,6 +57,7 @@
     if (push) history.replaceState(null, "", address);
     times(one("#results"));
     again();
+    compareButton();
   }
   function filtered(form) {
     const query = new URLSearchParams();
@@ -134,9 +135,10 @@
     if (!box) return;
     setTimeout(watch, +box.dataset.watch);
     if (document.hidden || one("input[name=run]:checked", box) || box.contains(document.activeElement)) return;
+    const address = location.href;
     let answer;
-    try { answer = await fetch(location.href); } catch { return; }
-    if (!answer.ok) return;
+    try { answer = await fetch(address); } catch { return; }
+    if (!answer.ok || location.href !== address) return;
     const fresh = one("#results", new DOMParser().parseFromString(await answer.text(), "text/html")), old = one("#results");
     const rows = (where) => all("tbody tr", where).map((row) => ["th", "[data-label=Change]", "[data-label=State]"].map((cell) => one(cell, row)?.textContent).join()).join("|");
     if (!fresh || !old || rows(fresh) === rows(old)) return;
@@ -342,7 +344,7 @@
   document.addEventListener("change", (event) => {
     const target = /** @type {HTMLInputElement} */ (event.target);
     const form = target.closest("form[data-filters]");
-    if (form && target.type !== "search") { clearTimeout(waiting); show(filtered(form), true); }
+    if (form && target.type !== "search" && target.reportValidity()) { clearTimeout(waiting); show(filtered(form), true); }
     const still = /** @type {HTMLFormElement | null} */ (target.closest("form[data-static-filters]"));
     if (still && cells) { noted(new FormData(still)); narrowed(still); }
     if (target.name === "run") compareButton();
