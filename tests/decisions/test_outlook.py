@@ -10,6 +10,7 @@ from evalwright.decisions.identity import Identity
 from evalwright.decisions.pairing import CaseGroups
 from evalwright.decisions.sides import CaseTotal, SideCounts
 from evalwright.decisions.terms import Guard, Terms
+from evalwright.model.decision import Decision
 from evalwright.reports.decision import decision_lines
 from evalwright.reports.decision_words import units_line
 from evalwright.reports.next_step import next_step
@@ -98,3 +99,38 @@ def test_few_groups_take_as_many_more_as_their_own_number_says() -> None:
         f'about {decision.next.cases} cases × 10 in {decision.next.cases / 10:.0f} groups like these for "better" at '
         "80 % if +10.0 holds"
     )
+
+
+FEW = {
+    "3 cases × 5 trials": ([0.0, 0.2, 0.4], [0.6, 0.8, 0.8], {}),
+    "3 ratings": ([1.0, 2.0, 3.0], [5.0, 5.0, 5.0], {"metric": "s"}),
+    "5 scores, lower": ([0.9, 0.8, 0.7, 0.8, 0.9], [0.3, 0.4, 0.25, 0.3, 0.6], {"metric": "s"}),
+    "10 cases of which 4 moved": ([1.0] * 6 + [0.2, 0.4, 0.6, 0.8], [1.0] * 10, {}),
+}
+
+
+@pytest.mark.parametrize(("a", "b", "terms"), FEW.values(), ids=FEW)
+def test_as_many_cases_like_these_as_it_would_take_do_decide(
+    a: list[float], b: list[float], terms: dict[str, str]
+) -> None:
+    """Student's t would need 4 ratings, where the guarded interval of 5 shows nothing, whatever they are."""
+
+    def decided(times: int) -> Decision:
+        one, other = (_repeated(values, times, **terms) for values in (a, b))
+        return decision_of(one, other, Terms(**terms), Identity(), CaseGroups())  # type: ignore[arg-type]
+
+    few = decided(1)
+    assert (few.verdict, few.method) == ("undecided", "guarded")
+    assert few.next is not None
+    assert few.next.cases <= 40
+    more = decided(-(-few.next.cases // len(a)))
+    assert more.verdict == ("dont" if few.next.claim == "worse" else "ship")
+
+
+def _repeated(values: list[float], times: int, metric: str = "") -> SideCounts:
+    """A case for each value, repeatedly; the scores of repetitions differ a little, as those of other cases would."""
+    if metric:
+        scores = [value * (1 + i / 1000) for i in range(times) for value in values]
+        totals = {metric: {f"c{i}": CaseTotal(score, 1) for i, score in enumerate(scores)}}
+        return SideCounts("v", scores=totals, range={metric: (0.0, max(1.0, max(values)))})
+    return SideCounts("v", passes={f"c{i}": CaseTotal(round(5 * value), 5) for i, value in enumerate(values * times)})
