@@ -200,6 +200,24 @@ def test_reports_keep_the_run_that_a_gate_was_held_against(tmp_path: Path) -> No
     assert looked_at(alone) == gate_of(alone)
 
 
+def test_a_baseline_in_another_folder_may_have_the_same_id(tmp_path: Path) -> None:
+    """Its id is the second in which a run began, which may be that of another one."""
+    first = promoted(tmp_path, BETTER)
+    failed = ran(tmp_path, CLAIM, main=WORSE)
+    elsewhere = tmp_path / "elsewhere" / failed.run_dir.name
+    elsewhere.parent.mkdir()
+    first.run_dir.rename(elsewhere)
+    promote(elsewhere, "test", failed.run_dir.parent)
+    stored = failed.run_dir / "summary.yaml"
+    stored.write_text(stored.read_text().replace("baselines:", "written_before:"))
+    re_evaluate(failed.run_dir)
+    reader, plan = open_run(failed.run_dir)
+    with closing(reader):
+        found = folded_summary(reader, plan).gate
+    assert found is not None
+    assert (found.reason, found.baselines) == ("worse", {"baseline": failed.plan.run_id})
+
+
 def test_a_gate_that_can_be_decided_again_is_not_taken_from_the_summary(tmp_path: Path) -> None:
     promoted(tmp_path, BETTER)
     failed = ran(tmp_path, CLAIM, main=WORSE)

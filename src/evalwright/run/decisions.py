@@ -57,7 +57,7 @@ class _Baselines:
                 self.found[against] = None
                 return None
             now = _baseline(against, plan, reader)
-            if isinstance(now, Place) and now.run_id == plan.run_id:
+            if isinstance(now, Place) and _is_of(reader, plan, now):
                 now = None
             if not isinstance(now, str):
                 self.found[against] = None if now is None else now.run_id
@@ -67,10 +67,19 @@ class _Baselines:
         for find in (partial(_baseline, against, plan, reader), partial(find_run, beside)):
             with suppress(InputError):
                 place = find()
-                if isinstance(place, Place) and place.run_id == baseline:
+                if isinstance(place, Place) and place.run_id == baseline and not _is_of(reader, plan, place):
                     return place
         self.lost = True
         raise InputError(f"its baseline {baseline} was not found")
+
+
+def _is_of(reader: RunReader, plan: Plan, place: Place) -> bool:
+    """Whether the run at a place is the one that is read. A run of another folder may have its id, if both began in the
+    same second."""
+    if place.run_id != plan.run_id:
+        return False
+    with closing(place.store.read(place.run_id)) as other:
+        return Path(other.location).resolve() == Path(reader.location).resolve()
 
 
 @rereading
