@@ -7,7 +7,7 @@ from evalwright.decisions.engine import decision_of
 from evalwright.decisions.identity import Identity
 from evalwright.decisions.pairing import CaseGroups
 from evalwright.decisions.sides import CaseTotal, SideCounts
-from evalwright.decisions.terms import Terms
+from evalwright.decisions.terms import Errors, Terms
 from evalwright.model.decision import UNREAD, Decision, EvaluatorPart, GuardPart, JudgePart
 from evalwright.reports.decision import decision_lines
 from evalwright.reports.decision_words import claim
@@ -17,7 +17,7 @@ from evalwright.scoring.tally import Tally
 from scoring.histories import MOMENT, plan
 
 
-def decided(before: str, after: str, margin: float = 0.2) -> Decision:
+def decided(before: str, after: str, margin: float = 0.2, errors: Errors = "exclude") -> Decision:
     """Cases that passed (`1`), failed (`0`) or erred (`e`) in A and in B, 10 of each."""
 
     def side(outcomes: str) -> SideCounts:
@@ -27,7 +27,7 @@ def decided(before: str, after: str, margin: float = 0.2) -> Decision:
         }
         return SideCounts("v", passes=passes)
 
-    return decision_of(side(before), side(after), Terms(margin=margin), Identity(), CaseGroups())
+    return decision_of(side(before), side(after), Terms(margin=margin, errors=errors), Identity(), CaseGroups())
 
 
 def first_line(decision: Decision) -> str:
@@ -56,6 +56,21 @@ def test_what_errors_could_undo_is_not_said() -> None:
     assert "but worse" in claim(worse)
     maybe = decided("1111111e11", "0111111111")
     assert (maybe.verdict, "worse" in first_line(maybe), claim(maybe)) == ("ship", False, "not worse than −20 pp")
+    tested = [" ".join(decision_lines(found, Paint())).partition("pass rate")[0] for found in (decision, maybe, worse)]
+    assert ["better   open: errors could turn it (p = " in line for line in tested] == [True, True, False]
+    assert all("not worse than −20 pp   shown (p" in line for line in tested)
+
+
+def test_errors_that_count_as_failures_are_not_said_to_have_passed() -> None:
+    """The number of cases behind a rate is said where it is not that of the difference."""
+    text, left_out = (
+        " ".join(" ".join(decision_lines(decided("1111", "111e", errors=counting), Paint())).split())
+        for counting in ("fail", "exclude")
+    )
+    assert "A 0, B 10 (target 10); those of the target count as failed error rate" in text
+    assert "A 0, B 10 (target 10); all failed −25.0, all passed 0.0" in left_out
+    assert "(n=40) B 100.0 %" in left_out
+    assert "(n=" not in text
 
 
 def test_a_verdict_that_labels_or_damage_leave_open_is_not_said() -> None:

@@ -15,6 +15,7 @@ from evalwright.reports.decision_words import (
     amount,
     bare,
     errors_line,
+    missing_words,
     shown_ends,
     units_line,
     with_ends,
@@ -131,15 +132,22 @@ def _claims(decision: Decision, columns: int) -> list[str]:
     """The claims that were tested and their outcome, each with its p."""
     if decision.ci is None:
         return ["  no case was judged in both runs"]
-    low, high = decision.ci
-    better = "shown" if low > 0 else "worse" if high < 0 else "not shown"
     level = decision.alpha / decision.family
-    parts = [f"better   {better} (p {_p(decision.p_better, level)})"]
+    parts = [f"better   {_outcome(decision, 0.0, 'worse')} (p {_p(decision.p_better, level)})"]
     if decision.margin:
-        state = "shown" if low > -decision.margin else "refuted" if high < -decision.margin else "not shown"
-        limit = amount(decision.margin, decision.metric)
+        state, limit = _outcome(decision, -decision.margin, "refuted"), amount(decision.margin, decision.metric)
         parts.insert(0, f"not worse than −{limit}   {state} (p {_p(decision.p_margin, level)})")
     return _side_by_side([f"  {parts[0]}", *parts[1:]], columns, "  ", gap=7)
+
+
+def _outcome(decision: Decision, limit: float, refuted: str) -> str:
+    """Whether the difference is shown to be above the limit; open where missing verdicts could turn that."""
+    readings, errors = decision.readings, decision.errors
+    outcomes = ["shown" if low > limit else refuted if high < limit else "not shown" for low, high in readings]
+    strictly_open = errors.counting == "strict" and not errors.same_verdict
+    if outcomes[0] != "not shown" and (strictly_open or len(set(outcomes)) > 1):
+        return f"open: {missing_words(errors)} could turn it"
+    return outcomes[0]
 
 
 def _p(value: float | None, level: float) -> str:
@@ -152,9 +160,7 @@ def _p(value: float | None, level: float) -> str:
 
 def _rates(decision: Decision, columns: int) -> list[str]:
     name = "pass rate" if decision.metric == PASS_RATE else one_line(decision.metric, 20)
-    sides = "   ".join(
-        f"{label} {_rate(side, decision.metric)}" for label, side in (("A", decision.a), ("B", decision.b))
-    )
+    sides = "   ".join(f"{label} {_rate(side, decision)}" for label, side in (("A", decision.a), ("B", decision.b)))
     terms = [] if decision.metric == PASS_RATE else ["score per case"]
     terms += [f"alpha {decision.alpha:g}".replace("0.", ".")]
     terms += [f"family of {decision.family}"] if decision.family > 1 else []
@@ -167,16 +173,19 @@ def _rates(decision: Decision, columns: int) -> list[str]:
     return [left + " " * gap + message] if gap > 2 else [left, " " * 13 + message]
 
 
-def _rate(side: SideRate, metric: str) -> str:
+def _rate(side: SideRate, decision: Decision) -> str:
+    """Of all cases that the side judged; their number says why rates need not differ by the difference of pairs."""
     if side.rate is None:
         return "no case judged"
-    if metric != PASS_RATE:
-        if side.ci is None:
-            return numbers.score(side.rate)
+    number = "" if side.n == decision.n else f" (n={side.n:,})"
+    if decision.metric == PASS_RATE:
+        value = numbers.percent(side.rate).replace("%", " %")
+        ends = [] if side.ci is None else [*numbers.rate_ends(side.ci)]
+    elif side.ci is None:
+        value, ends = numbers.score(side.rate), []
+    else:
         value, *ends = (f"{x:.{numbers.score_digits(side.ci)}f}" for x in (side.rate, *side.ci))
-        return f"{value} [{', '.join(ends)}]"
-    value = numbers.percent(side.rate).replace("%", " %")
-    return value if side.ci is None else f"{value} [{', '.join(numbers.rate_ends(side.ci))}]"
+    return f"{value} [{', '.join(ends)}]{number}" if ends else f"{value}{number}"
 
 
 def _errors(decision: Decision) -> list[str]:

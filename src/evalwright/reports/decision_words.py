@@ -24,6 +24,7 @@ __all__ = [
     "claim",
     "dominated_lines",
     "errors_line",
+    "missing_words",
     "notes_of",
     "shown_ends",
     "units_line",
@@ -61,7 +62,7 @@ def shown_ends(readings: Sequence[tuple[float, float]]) -> tuple[float, float]:
 def _turned_by(decision: Decision) -> str:
     """What keeps the verdict of the interval from being the decision's; empty if nothing does."""
     if not decision.errors.same_verdict:
-        return _missing_words(decision.errors)
+        return missing_words(decision.errors)
     if decision.verdict != "undecided":
         return ""
     if UNREAD in decision.reasons:
@@ -69,7 +70,7 @@ def _turned_by(decision: Decision) -> str:
     return "human labels" if decision.judge is not None and decision.judge.turns else ""
 
 
-def _missing_words(errors: ErrorPart) -> str:
+def missing_words(errors: ErrorPart) -> str:
     """What has no verdict: `errors`, `cells that were not run`, or both."""
     return " and ".join("cells that were not run" if kind == PARTIAL else kind for kind in errors.missing)
 
@@ -117,11 +118,15 @@ def errors_line(decision: Decision) -> str:
     sides = f"{a} {_causes(errors.a)}, {b} {_causes(errors.b)}"
     if PARTIAL in errors.missing:
         sides += f"; not run {a} {errors.a.not_run:,}, {b} {errors.b.not_run:,}"
-    if decision.difference is None:  # nothing was judged in both runs: made-up verdicts alone would be compared
+    settled = errors.counting == "fail" and errors.a.target + errors.b.target
+    if settled:
+        sides += "; those of the target count as failed"
+    open_ones = {*errors.missing} - ({"errors"} if settled and not errors.a.evaluator + errors.b.evaluator else set())
+    if decision.difference is None or not open_ones:  # made-up verdicts alone, or none, would be compared
         return sides
     failed, passed = (bare(bound.difference, decision.metric) for bound in (errors.all_failed, errors.all_passed))
     same = "same verdict" if errors.same_verdict else "another verdict"
-    return f"{sides}; all failed {failed}, all passed {passed}: {same}"
+    return f"{sides}; {'the others ' if settled else ''}all failed {failed}, all passed {passed}: {same}"
 
 
 def _names(decision: Decision) -> tuple[str, str]:
