@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from decisions.small_runs import PLAN, at_least, run
-from evalwright.decisions.claims import decided_against
-from evalwright.decisions.runs import two_runs
+from evalwright.decisions.claims import decided_against, decided_rates
+from evalwright.decisions.runs import one_run, two_runs
+from evalwright.decisions.sides import CaseTotal, SideCounts
 from evalwright.decisions.terms import Terms
 from scoring.histories import stored
 
@@ -38,3 +39,15 @@ def test_a_gate_against_a_baseline_says_open_of_what_unreadable_records_leave_op
 def test_a_run_of_passes_does_not_refute_that_everything_passes() -> None:
     assert at_least(1.0, "interval", 40, 40).undecided
     assert not at_least(1.0, "interval", 20, 40).undecided
+
+
+@pytest.mark.parametrize(("skipped", "noted"), [(0, False), (5, False), (20, True)])
+def test_a_gate_that_passes_for_what_was_skipped_says_so(skipped: int, noted: bool) -> None:
+    claim = {"at_least": 0.8, "metric": "pass_rate", "alpha": 0.05, "on_undecided": "fail", "group": None}
+    runs = one_run(stored(run(("c0", True)), PLAN), PLAN, Terms())
+    cases = {f"c{i}": CaseTotal(1.0, 1) if i >= skipped else CaseTotal(skipped=1) for i in range(80)}
+    runs.b = {"v0": SideCounts("v0", passes=cases)}
+    gate = decided_rates({**claim, "rule": "interval"}, runs)
+    assert gate.passed
+    said = "20 skipped trials of v0 count for nothing: the gate would not pass if they had failed"
+    assert gate.reason == (said if noted else "")

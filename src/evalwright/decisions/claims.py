@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalwright.decisions.engine import side_rate
-from evalwright.decisions.pairing import Counting, scale_of
+from evalwright.decisions.kinds import changed_totals, tallied
+from evalwright.decisions.pairing import Counting, scale_of, with_skips
 from evalwright.decisions.runs import TwoRuns
 from evalwright.decisions.sensitivity import error_counts
 from evalwright.decisions.sides import PASS_RATE, SideCounts
 from evalwright.decisions.terms import Guard, Terms
+from evalwright.errors import counted
 from evalwright.model.decision import PARTIAL, UNREAD, Decision, DecisionVerdict, SideRate
 from evalwright.model.summary import GateOutcome, GatePart, decisions_of
 from evalwright.statistics.differences import verdict_of
@@ -124,6 +126,8 @@ def decided_rates(claim: Mapping[str, Any], runs: TwoRuns) -> GateOutcome:
             reasons += [_OPEN[reason] for reason in error_counts(side.outcomes(metric)).missing]
         elif verdict == "undecided":
             reasons.append("too few data" if measured.n else "nothing was measured")
+        elif verdict == "ship":
+            reasons += _turning_skips(claim, side, groups)
         numbers = measured.rate, "gte", least, measured.n, measured.ci, verdict == "undecided"
         parts.append(GatePart(name, verdict == "ship", *numbers, unit="rate" if metric == PASS_RATE else ""))
         verdicts.append(verdict)
@@ -136,6 +140,24 @@ def _rate(claim: Mapping[str, Any], side: SideCounts, groups: Mapping[str, str],
     """The rate, with trials that have no verdict counted as `counting` says."""
     metric = claim["metric"]
     return side_rate(counting.over(side.outcomes(metric)), groups, metric, claim["alpha"], scale_of(side, side, metric))
+
+
+def _turning_skips(claim: Mapping[str, Any], side: SideCounts, groups: Mapping[str, str]) -> list[str]:
+    """That the rate is high enough only because skipped trials count for nothing: systems may skip what they would
+    fail."""
+    metric = claim["metric"]
+    low, outcomes = scale_of(side, side, metric).low, side.outcomes(metric)
+    skipped = sum(outcome.skipped * n for outcome, n in tallied(outcomes))
+    if not skipped:
+        return []
+    failed = changed_totals(outcomes, lambda outcome: with_skips(outcome, low))
+    rate = side_rate(failed, groups, metric, claim["alpha"], scale_of(side, side, metric))
+    if _at_least(rate, claim["at_least"], claim["rule"]) == "ship":
+        return []
+    had = "failed" if metric == PASS_RATE else "got the worst score"
+    counts, they = ("counts", "it") if skipped == 1 else ("count", "they")
+    trials = f"{counted(skipped, 'skipped trial')} of {side.variant} {counts} for nothing"
+    return [f"{trials}: the gate would not pass if {they} had {had}"]
 
 
 def _at_least(rate: SideRate, least: float, rule: str) -> DecisionVerdict:

@@ -23,7 +23,17 @@ from evalwright.statistics.differences import (
 from evalwright.statistics.distributions import Interval
 from evalwright.statistics.units import Cluster, Units, units_from, units_of
 
-__all__ = ["CaseGroups", "Counting", "Ground", "Pairs", "SharedCases", "ValueRange", "scale_of", "shared_cases"]
+__all__ = [
+    "CaseGroups",
+    "Counting",
+    "Ground",
+    "Pairs",
+    "SharedCases",
+    "ValueRange",
+    "scale_of",
+    "shared_cases",
+    "with_skips",
+]
 
 
 class ValueRange(NamedTuple):
@@ -202,7 +212,7 @@ class Ground(msgspec.Struct):
         """The cases that either side judged, as if skipped trials had failed."""
         shared, low = self.shared(), self.scale.low
         kinds = [
-            (_with_skips(one, low), _with_skips(other, low)) if one.judged or other.judged else (one, other)
+            (with_skips(one, low), with_skips(other, low)) if one.judged or other.judged else (one, other)
             for one, other in shared.kinds
         ]
         return self._paired_scores(shared._replace(kinds=kinds), self.terms.metric, self.scale)
@@ -274,8 +284,8 @@ def _change(trials: TrialsOfCase) -> float:
     return within_floats(trials.total_b / trials.trials_b - trials.total_a / trials.trials_a)
 
 
-def _with_skips(outcome: CaseTotal, value: float) -> CaseTotal:
-    """The same with this value for skipped trials."""
+def with_skips(outcome: CaseTotal, value: float) -> CaseTotal:
+    """The same case with this value for its skipped trials."""
     total, squares = outcome.total + value * outcome.skipped, outcome.squares + value**2 * outcome.skipped
     return msgspec.structs.replace(outcome, total=total, squares=squares, judged=outcome.judged + outcome.skipped)
 
