@@ -131,6 +131,6 @@ def _repeated(values: list[float], times: int, metric: str = "") -> SideCounts:
     """A case for each value, repeatedly; the scores of repetitions differ a little, as those of other cases would."""
     if metric:
         scores = [value * (1 + i / 1000) for i in range(times) for value in values]
-        totals = {metric: {f"c{i}": CaseTotal(score, 1) for i, score in enumerate(scores)}}
-        return SideCounts("v", scores=totals, range={metric: (0.0, max(1.0, max(values)))})
+        cases = {f"c{i}": CaseTotal(score, 1) for i, score in enumerate(scores)}
+        return SideCounts("v", scores={metric: cases}, range={metric: (0.0, max(1.0, max(values)))})
     return SideCounts("v", passes={f"c{i}": CaseTotal(round(5 * value), 5) for i, value in enumerate(values * times)})
