@@ -182,7 +182,8 @@ class _Seen:
             self._now = set()
 
     def _place(self, code: CodeType) -> str:
-        written = code.co_name == "<lambda>" or not code.co_name.startswith("<")
+        # Python 3.14 has a function for the annotations of each class.
+        written = code.co_name == "<lambda>" or (code.co_name != "__annotate__" and not code.co_name.startswith("<"))
         if not written or not code.co_flags & inspect.CO_OPTIMIZED or not code.co_filename.startswith(self._source):
             return ""
         return f"{code.co_filename.removeprefix(self._source)}:{code.co_qualname}"

@@ -15,11 +15,9 @@ Interrupted                the user interrupted the run while user code was runn
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 __all__ = [
@@ -37,12 +35,10 @@ __all__ = [
     "UnsentCall",
     "apart_from",
     "below",
-    "code_of_others",
     "counted",
     "did_you_mean",
     "in_seconds",
     "money",
-    "user_place",
     "with_others",
 ]
 
@@ -53,8 +49,8 @@ class EvalwrightError(Exception):
     exit_code = 4
 
 
-_MOST_LISTED = 100
-"""Problems of one file that an error lists."""
+_MOST_LISTED, _MOST_ALIKE, _MOST_KINDS = 100, 3, 100
+"""Problems of one file that an error lists: the first, and after them some of each further kind."""
 _LONGEST = 4_096
 """Maximum length of a key or a message: what a file contains may be of any length, and no path is longer."""
 
@@ -99,6 +95,15 @@ class Problem:
         last = self.key.rpartition(".")[2]
         return self.message.removeprefix(f"{last}: ") if last else self.message
 
+    @property
+    def kind(self) -> tuple[str, str, str]:
+        """What it shares with problems that differ only in line, position and the values found."""
+        # only after a mistake: every command loads this module
+        import re
+
+        values = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\d+"""
+        return self.file, re.sub(r"\d+", "", self.key), re.sub(values, "…", self.message)
+
     def __str__(self) -> str:
         message = self.beside_key
         if self.more:
@@ -110,17 +115,27 @@ class Problem:
 
 
 class FirstProblems:
-    """The first problems of a file, as each line of a large one may have one, and the number of all."""
+    """The first problems of a file, as each line of a large one may have one, and the number of all.
+
+    Later ones are held, too, if they are of another kind: a mistake in every line must not hide them.
+    """
 
     def __init__(self, file: str) -> None:
         self._file, self._first = file, list[Problem]()
+        self._alike: dict[tuple[str, str, str], int] = {}
         self.count: int = 0
 
     def add(self, *problems: Problem) -> None:
         for problem in problems:
             self.count += problem.unlisted or 1
-            if len(self._first) < _MOST_LISTED and not problem.unlisted:
+            if not problem.unlisted and self._is_to_be_listed(problem.kind):
                 self._first.append(problem)
+
+    def _is_to_be_listed(self, kind: tuple[str, str, str]) -> bool:
+        if (alike := self._alike.get(kind, 0)) == 0 and len(self._alike) == _MOST_KINDS:
+            return False
+        self._alike[kind] = alike + 1
+        return len(self._first) < _MOST_LISTED or alike < _MOST_ALIKE
 
     def refuse(self) -> None:
         """Raise InputError if there are any."""
@@ -319,30 +334,3 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     match = next(same_letters, None) or next(same_meaning, None)
     near = [match] if match is not None else get_close_matches(text, names, n=1, cutoff=0.6)
     return f'; did you mean "{near[0]}"?' if near else ""
-
-
-def user_place(error: BaseException) -> str:
-    """File and line of the innermost frame of user code, as `agent.py:12`; empty where none is on the stack.
-
-    Code of this package, of the standard library and of installed packages is not the user's to fix. If there is no
-    other on the stack, that of the cause counts: a StopIteration leaves a coroutine as a RuntimeError without it.
-    """
-    place, frame = "", error.__traceback__
-    while frame is not None:
-        file = frame.tb_frame.f_code.co_filename
-        if not file.startswith(code_of_others()):
-            place = f"{os.path.basename(file)}:{frame.tb_lineno}"  # noqa: PTH119
-        frame = frame.tb_next
-    if not place and error.__cause__ is not None and error.__cause__ is not error:
-        return user_place(error.__cause__)
-    return place
-
-
-@cache
-def code_of_others() -> tuple[str, ...]:
-    """Paths of code that is not the user's: its files begin with one of these."""
-    import sysconfig  # only for code that has run: every command loads this module
-
-    paths = sysconfig.get_paths()
-    own = os.path.dirname(__file__)  # noqa: PTH120
-    return (own, "<frozen", *(paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")))

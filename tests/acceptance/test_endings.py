@@ -90,7 +90,7 @@ def test_problems_are_aligned_and_counted(capsys: pytest.CaptureFixture[str]) ->
 
 def test_a_very_long_list_of_problems_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
     ended_by(InputError([Problem("cases.jsonl", "bad", line) for line in range(1, 201)]))
-    assert capsys.readouterr().err.splitlines()[-2:] == ["... and 150 more", "200 problems in cases.jsonl"]
+    assert capsys.readouterr().err.splitlines()[-2:] == ["... and 190 more", "200 problems in cases.jsonl"]
 
 
 def test_problems_that_are_not_listed_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
@@ -98,7 +98,7 @@ def test_problems_that_are_not_listed_are_counted(capsys: pytest.CaptureFixture[
     for line in range(1, 10_001):
         problems.add(Problem("cases.jsonl", "bad", line))
     ended_by(InputError(problems))
-    assert capsys.readouterr().err.splitlines()[-2:] == ["... and 9,950 more", "10,000 problems in cases.jsonl"]
+    assert capsys.readouterr().err.splitlines()[-2:] == ["... and 9,990 more", "10,000 problems in cases.jsonl"]
 
 
 def test_a_message_that_begins_with_its_key_does_not_show_it_twice(capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,15 +112,22 @@ def test_a_message_that_begins_with_its_key_does_not_show_it_twice(capsys: pytes
     assert str(problem) == "suite.yaml:5  gate.op  expected gte, found 'ge'"
 
 
-def test_a_long_list_of_one_file_hides_no_problem_of_another(capsys: pytest.CaptureFixture[str]) -> None:
-    of_cases = [Problem("cases.jsonl", "bad", line) for line in range(1, 101)]
+def test_a_mistake_in_every_line_hides_no_other(capsys: pytest.CaptureFixture[str]) -> None:
+    of_cases = FirstProblems("cases.jsonl")
+    for line in range(1, 1_001):
+        of_cases.add(
+            Problem("cases.jsonl", f"expected a mapping, found 'question {line}'", line, f"cases[{line}].input")
+        )
+    of_cases.add(Problem("cases.jsonl", "unknown key", 990, "cases[990].expcted"))
     ended_by(InputError([*of_cases, Problem("eval.yaml", "worse", 7), Problem("eval.yaml", "worst", 8)]))
-    assert capsys.readouterr().err.splitlines() == [
-        *(f"cases.jsonl:{line}".ljust(14) + "  bad" for line in range(1, 49)),
-        "eval.yaml:7     worse",
-        "eval.yaml:8     worst",
-        "... and 52 more",
-        "102 problems in 2 files",
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split()[0] for line in lines[:10]] == [f"cases.jsonl:{line}" for line in range(1, 11)]
+    assert [line.split(maxsplit=1) for line in lines[10:]] == [
+        ["cases.jsonl:990", "cases[990].expcted  unknown key"],
+        ["eval.yaml:7", "worse"],
+        ["eval.yaml:8", "worst"],
+        ["...", "and 990 more"],
+        ["1,003", "problems in 2 files"],
     ]
 
 

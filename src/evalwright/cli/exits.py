@@ -21,7 +21,7 @@ __all__ = ["OriginalCommands", "code_after", "input_error_lines", "is_of_index",
 
 _ERROR = "Error:"
 _INTERNAL = 4
-_MOST_PROBLEMS = 50
+_MOST_PROBLEMS, _MOST_ALIKE = 50, 10
 _LATER_LINE = re.compile(r"\n(?=\S)")
 _WIDEST_COLUMN = 40
 _NOTHING_DONE = {
@@ -155,7 +155,7 @@ def input_error_lines(error: InputError, nothing_done: str = "") -> list[str]:
     """`file:line  key.path  what was found` for each problem, and the number of problems."""
     if not error.problems:
         return [f"{_ERROR} {error.headline}" + (f"; {nothing_done}" if nothing_done else "")]
-    shown = _first_of_each_file([problem for problem in error.problems if not problem.unlisted])
+    shown = _first_of_each_kind([problem for problem in error.problems if not problem.unlisted])
     lines = [f"{_ERROR} {error.headline}"] if error.headline else []
     lines += _aligned_problems([(_place(p), p.key, ", ".join(filter(None, (p.beside_key, p.option)))) for p in shown])
     if error.count > len(shown):
@@ -164,14 +164,18 @@ def input_error_lines(error: InputError, nothing_done: str = "") -> list[str]:
     return [*lines, f"{count}; {nothing_done}" if nothing_done else count]
 
 
-def _first_of_each_file(problems: Sequence[Problem]) -> list[Problem]:
-    """At most `_MOST_PROBLEMS`: a long file with the same mistake in each line must not hide those of the others."""
-    before: Counter[str] = Counter()
+def _first_of_each_kind(problems: Sequence[Problem]) -> list[Problem]:
+    """All of a few problems, and of many at most `_MOST_PROBLEMS`, with `_MOST_ALIKE` of a kind: a long file with the
+    same mistake in each line must not hide the others."""
+    if len(problems) <= _MOST_PROBLEMS:
+        return [*problems]
+    before: Counter[tuple[str, str, str]] = Counter()
     ranks: list[int] = []
     for problem in problems:
-        ranks.append(before[problem.file])
-        before[problem.file] += 1
-    chosen = sorted(range(len(problems)), key=ranks.__getitem__)[:_MOST_PROBLEMS]
+        ranks.append(before[problem.kind])
+        before[problem.kind] += 1
+    ranked = sorted(range(len(problems)), key=ranks.__getitem__)
+    chosen = [position for position in ranked if ranks[position] < _MOST_ALIKE][:_MOST_PROBLEMS]
     return [problems[position] for position in sorted(chosen)]
 
 

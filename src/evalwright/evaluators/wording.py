@@ -25,7 +25,14 @@ _NOUNS = {str: "string", int: "integer", float: "number", bool: "boolean", list:
 _UNIONS = (typing.Union, types.UnionType)
 _LISTS = (list, Sequence)
 
-_repr = reprlib.Repr()
+
+class _Repr(reprlib.Repr):
+    def repr_int(self, x: int, level: int) -> str:
+        repr(x)  # raises ValueError, in whose place Python 3.14 would write an address
+        return super().repr_int(x, level)
+
+
+_repr = _Repr()
 _repr.maxdict = _repr.maxlist = 20
 _repr.maxstring = _repr.maxother = _repr.maxlong = LONGEST
 

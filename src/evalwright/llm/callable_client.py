@@ -14,13 +14,14 @@ from typing import Any
 
 import msgspec
 
-from evalwright.errors import EvalwrightError, user_place
+from evalwright.errors import EvalwrightError
 from evalwright.llm.failures import CallFailed, failure_of
 from evalwright.llm.fitting import Fit
 from evalwright.llm.replies import checked_reply, reading_reply
 from evalwright.llm.routes import Route
 from evalwright.model.chat import ChatReply, ChatRequest
 from evalwright.registry import load
+from evalwright.user_code import user_place
 
 __all__ = ["CallableClient", "LitellmClient"]
 

@@ -33,6 +33,7 @@ _SYSTEM = (
 
 class _Rule(ctypes.Structure):
     _pack_ = 1
+    _layout_ = "ms"  # the only one that packs; Python 3.14 warns where it is not named
     _fields_ = (("access", ctypes.c_uint64), ("parent", ctypes.c_int32))
 
 

@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterator
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-from evalwright.errors import code_of_others
 from evalwright.session.imports import file_in, home_of
+from evalwright.user_code import code_of_others
 
 __all__ = ["must_belong"]
 

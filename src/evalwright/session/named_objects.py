@@ -9,8 +9,9 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any
 
-from evalwright.errors import InputError, Problem, did_you_mean, user_place
+from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.session.imports import import_by_name, offered_instead, users_folders
+from evalwright.user_code import user_place
 
 __all__ = ["is_unnamed", "named_object", "passed_object", "with_objects"]
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from evalwright.errors import code_of_others
+from evalwright.user_code import code_of_others
 
 __all__ = ["DescriptorRefused", "descriptors_kept", "has_run_out", "limit_of_files", "room_for"]
 

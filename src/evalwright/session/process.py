@@ -19,8 +19,8 @@ from contextlib import contextmanager, suppress
 from itertools import takewhile
 from typing import NoReturn, Protocol
 
-from evalwright.errors import code_of_others
 from evalwright.session.streams import DivertedOutput, MaskedStream, Router, SecretMask
+from evalwright.user_code import code_of_others
 
 __all__ = [
     "ExitRefused",

@@ -6,9 +6,10 @@ import traceback
 
 from msgspec import UNSET
 
-from evalwright.errors import EvaluatorError, TargetError, code_of_others, user_place
+from evalwright.errors import EvaluatorError, TargetError
 from evalwright.files.plain import clean_text
 from evalwright.model.trace import TraceError
+from evalwright.user_code import code_of_others, user_place
 
 __all__ = ["error_type_of", "located", "placed", "stack_of", "target_error", "target_failure", "text_of"]
 
