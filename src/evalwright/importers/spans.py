@@ -17,6 +17,7 @@ from evalwright.errors import InputError, Problem, counted
 from evalwright.importers.pricing import ListPricing
 from evalwright.importers.record_values import numbers_in_range
 from evalwright.importers.span_files import Lose, read_spans
+from evalwright.importers.span_sessions import Sessions
 from evalwright.importers.span_traces import trace_of_spans
 from evalwright.importers.spool import RecordSpool, case_pieces
 from evalwright.importers.wire_spans import WireSpan
@@ -88,18 +89,19 @@ def _import_spans(
     if mapping:
         raise InputError("spans need no mapping: it is not supported for this format")
     check_free(out)
-    losses = _Losses()
+    losses, sessions = _Losses(), Sessions()
     encode = msgspec.json.Encoder().encode  # not MessagePack, which lacks integers of more than 64 bits
     with numbers_in_range(sources), closing(RecordSpool()) as spool:
         for file in sources:
             losses.file = file.name if len(sources) > 1 else ""
             for span in read(file, lose=losses.add):
+                sessions.add(span)
                 spool.add(span.trace_id, encode(span))
         source = sources[0]
         if not spool.keys:
             raise InputError(losses.problems(source) or [Problem(str(source), "contains no spans")])
         losses.file = ""
-        written = _Cases(sources, losses, pricing)
+        written = _Cases(sources, losses, sessions, pricing)
         write_cases(out, without_secrets(written.pieces(spool)))
     description = f"{written.cases} recorded traces, replayed and judged"
     files = write_suite(out, suite_name(sources, out), description, [ANSWERED])
@@ -134,12 +136,14 @@ class _Losses:
 class _Cases:
     """The cases of a file, and what its user should know about them."""
 
-    def __init__(self, sources: Sequence[Path], losses: _Losses, pricing: ListPricing | None) -> None:
+    def __init__(
+        self, sources: Sequence[Path], losses: _Losses, sessions: Sessions, pricing: ListPricing | None
+    ) -> None:
         self.cases = 0
         self._source = sources[0]
         more = f" and {counted(len(sources) - 1, 'more file')}" if len(sources) > 1 else ""
         self._origin = f"{self._source.name}{more}"
-        self._losses, self._pricing = losses, pricing
+        self._losses, self._sessions, self._pricing = losses, sessions, pricing
         self._scores: dict[str, None] = {}
         self._counts = {"err": 0, "silent": 0, "unrecorded": 0, "warned": 0}
 
@@ -158,7 +162,7 @@ class _Cases:
             self._note(trace)
             if self._pricing:
                 self._pricing.fill(trace)
-            yield from case_pieces(_case(trace, about, facts), [trace])
+            yield from case_pieces(_case(trace, about, facts, self._sessions.group_of(records)), [trace])
         if not self.cases:
             raise InputError(self._losses.problems(self._source))
 
@@ -180,14 +184,16 @@ class _Cases:
             "warned": "traces have warnings, see extra.warnings",
         }
         counts = [f"{self._counts[name]} of {self.cases} {what}" for name, what in says.items() if self._counts[name]]
-        return [*self._losses.notes(), *counts, *([note_of_scores(self._scores)] if self._scores else [])]
+        scored = [note_of_scores(self._scores)] if self._scores else []
+        return [*self._losses.notes(), *counts, *self._sessions.notes(), *scored]
 
 
-def _case(trace: Trace, about: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
+def _case(trace: Trace, about: dict[str, Any], facts: dict[str, Any], group: str | None) -> dict[str, Any]:
     return {
         "schema_version": "1.0",
         "id": trace.case_id,
         "input": trace.input,
         "expected": {"facts": facts},
         "metadata": about,
+        **({} if group is None else {"group": group}),
     }
