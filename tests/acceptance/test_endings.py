@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterator
 
 import click
 import pytest
 
 from evalwright.cli.commands import exit_code_of
-from evalwright.cli.screen import warn
+from evalwright.cli.screen import print_text, warn
 from evalwright.errors import FirstProblems, InputError, Problem, StorageError
 from evalwright.session.open_files import limit_of_files
 
@@ -34,6 +35,9 @@ def ended_by(error: BaseException, *arguments: str) -> int:
         (RuntimeError("can't start new thread"), 5),
         (MemoryError(), 5),
         (OSError(errno.ENOMEM, "Cannot allocate memory"), 5),
+        (OSError(errno.EIO, "Input/output error", "runs/r"), 5),
+        (PermissionError(errno.EACCES, "Permission denied", b"runs/r"), 5),
+        (OSError(errno.EIO, "Input/output error"), 4),  # of which file is not known
         (KeyboardInterrupt(), 130),
     ],
 )
@@ -59,6 +63,20 @@ def test_a_limit_that_ends_a_command_is_named(error: Exception, said: str, capsy
 def test_a_limit_on_open_files_that_ends_a_command_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     ended_by(OSError(errno.ENFILE, "Too many open files in system"))
     assert f"{limit_of_files()} may be open (ulimit -n)" in capsys.readouterr().err
+
+
+def test_a_file_whose_disk_fails_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    ended_by(OSError(errno.EIO, "Input/output error", "runs/r"))
+    assert capsys.readouterr().err == "Error: runs/r: Input/output error\n"
+
+
+def test_a_text_whose_source_fails_half_way_is_no_text_that_nobody_reads(capsys: pytest.CaptureFixture[str]) -> None:
+    def pieces() -> Iterator[str]:
+        yield "the first half\n"
+        raise OSError(errno.EIO, "Input/output error", "runs/r")
+
+    with pytest.raises(OSError, match="runs/r"):
+        print_text(pieces())
 
 
 def test_an_internal_error_is_one_line_that_asks_for_a_report(capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,6 +22,8 @@ __all__ = ["OriginalCommands", "code_after", "input_error_lines", "is_of_index",
 _ERROR = "Error:"
 _INTERNAL = 4
 _MOST_PROBLEMS, _MOST_ALIKE = 50, 10
+_OF_THE_DISK = {getattr(errno, name) for name in ("EIO", "ESTALE", "ENOSPC", "EDQUOT", "EROFS", "EACCES", "EPERM")}
+"""Errors of a file whose cause is the disk or the rights to it, never the command."""
 _LATER_LINE = re.compile(r"\n(?=\S)")
 _WIDEST_COLUMN = 40
 _NOTHING_DONE = {
@@ -127,6 +129,9 @@ def _report_failure(error: Exception) -> int:
         return StorageError.exit_code
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
         _print_err([f"{_ERROR} out of memory (ulimit -v, or the limit of the container)"])
+        return StorageError.exit_code
+    if isinstance(error, OSError) and error.errno in _OF_THE_DISK and error.filename is not None:
+        _print_err([f"{_ERROR} {os.fsdecode(error.filename)}: {error.strerror}"])
         return StorageError.exit_code
     text = f"{type(error).__name__}: {error}"
     _print_err([f"Internal error, please report it (EVALWRIGHT_DEBUG=1 shows the traceback): {text}"])

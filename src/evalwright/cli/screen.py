@@ -102,9 +102,18 @@ def _with_end(pieces: Iterable[str]) -> Iterator[str]:
 
 
 def _write(pieces: Iterable[str]) -> None:
+    # Each is made before it is written: an error of the disk that it is read from says nothing of standard output.
+    if all(_is_written(piece) for piece in pieces):
+        _is_written()
+
+
+def _is_written(piece: str | None = None) -> bool:
+    """Write a piece, or all that is held back if none is given. False if nobody reads any more."""
     try:
-        sys.stdout.writelines(pieces)
-        sys.stdout.flush()
+        if piece is None:
+            sys.stdout.flush()
+        else:
+            sys.stdout.write(piece)
     except OSError as error:
         # Otherwise Python would try to write the rest at exit, fail again, and exit with 120.
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -112,6 +121,8 @@ def _write(pieces: Iterable[str]) -> None:
         os.close(nowhere)
         if error.errno not in _GONE:
             raise StorageError(f"cannot write to standard output: {error.strerror}") from error
+        return False
+    return True
 
 
 def screen_paint() -> Paint:
