@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from acceptance.projects import EVAL, TWO_SYSTEMS, Project, project
+from dying import killed_at
 from evalwright.run.baselines import baseline_of, is_promoted, promote
 
 
@@ -157,6 +158,14 @@ def test_suites_whose_names_are_the_same_in_a_path_have_baselines_of_their_own(t
         assert f"no baseline for '{name}'" in made.evalwright("drift", other).out
         assert f"Baseline: `{promoted.name}`" in made.evalwright("drift", promoted).out
     assert [is_promoted(run) for run in runs] == [True, False, True, False]
+
+
+def test_a_run_is_no_baseline_if_promoting_it_was_killed(drifted):
+    made, before, _ = drifted
+    assert killed_at(1, ["promote", str(before)], made.folder, "os.rename")
+    assert not is_promoted(before)
+    made.evalwright("promote", before)
+    assert is_promoted(before)
 
 
 @pytest.mark.parametrize("command", ["promote", "drift"])

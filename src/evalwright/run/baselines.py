@@ -26,13 +26,16 @@ def promote(run: Path, eval_name: str, runs_root: Path | None = None) -> Path:
     link = _link(run, eval_name, runs_root)
     if link.exists() and not link.is_symlink():
         raise InputError(Problem(str(link), "is not a link to a baseline: move it away"))
-    waiting = link.with_name(f"{link.name}.{os.getpid()}.new")
+    waiting = link.with_name(f".{link.name}.{os.getpid()}.new")  # hidden: if this process dies, it is no baseline
     try:
         link.parent.mkdir(parents=True, exist_ok=True)
         waiting.unlink(missing_ok=True)
         own = str(run) if is_on_a_server(run) else os.path.relpath(_absolute(run), link.parent.resolve())
         waiting.symlink_to(own)
-        waiting.replace(link)
+        try:
+            waiting.replace(link)
+        finally:
+            waiting.unlink(missing_ok=True)
     except OSError as error:
         raise storage_error("make", link, error) from error
     return link
@@ -51,7 +54,8 @@ def is_promoted(run: Path) -> bool:
     """Whether the run is the baseline of a suite."""
     whole = run if is_on_a_server(run) else _absolute(run)
     with suppress(OSError):
-        return any(_target(link) == whole for link in _folder(run, None).iterdir() if link.is_symlink())
+        links = [link for link in _folder(run, None).glob("[!.]*") if link.is_symlink()]
+        return any(_target(link) == whole for link in links)
     return False
 
 
