@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import resource
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from evalwright import built_in
-from evalwright.errors import InputError
+from evalwright.errors import InputError, StorageError
 from evalwright.model.plan import Plugin
 from evalwright.model.suite import Suite
 from evalwright.model.trace import Trace
@@ -177,3 +179,22 @@ def test_a_file_that_is_empty_stays_so(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="neither a run folder nor a SQLite file"):
         open_run(tmp_path / "empty")
     assert (tmp_path / "empty").read_bytes() == b""
+
+
+@contextmanager
+def no_more_files() -> Iterator[None]:
+    """Meanwhile this process can open nothing."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_a_folder_that_cannot_be_listed_does_not_seem_empty(tmp_path: Path) -> None:
+    run = run_suite(suite(tmp_path, ["done"])).run_dir
+    for work in (run_places, find_run):
+        folder = run.parent if work is run_places else run
+        with no_more_files(), pytest.raises(StorageError, match=f"cannot read {folder}: Too many open files"):
+            work(folder)

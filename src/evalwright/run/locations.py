@@ -285,7 +285,7 @@ def _authored_store(note: _Note) -> dict[str, Any]:
 def run_places(path: Path, **store: Any) -> list[Path]:
     """The paths of all runs in a folder, a SQLite file or `postgres:SCHEMA`, oldest first; noted ones last.
 
-    `store` is passed to `find_run`. Raises InputError.
+    `store` is passed to `find_run`. Raises InputError, and StorageError for a folder that cannot be listed.
     """
     if is_on_a_server(path):
         return [path / run_id for run_id in find_run(path, **store).store.run_ids()]
@@ -294,5 +294,5 @@ def run_places(path: Path, **store: Any) -> list[Path]:
 
         # With "./", as a name that begins with "/" would lead to any folder: a file may come from anyone.
         return [path / f"./{run_id}" for run_id in Sqlite(path).run_ids()]
-    noted = sorted(note.parent for note in path.glob(f"[!.]*/{NOTE}"))  # a draft has a hidden name
-    return [*(path / run_id for run_id in LocalFiles(path).run_ids()), *noted]
+    in_folders = [path / run_id for run_id in LocalFiles(path).run_ids()]
+    return [*in_folders, *sorted(note.parent for note in path.glob(f"[!.]*/{NOTE}"))]  # a draft has a hidden name

@@ -6,9 +6,11 @@ made safe first.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
+import stat
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -26,6 +28,7 @@ from evalwright.model.snapshot import Case
 from evalwright.stores.documents import Masked, plan_to_json, reserved_words
 from evalwright.stores.drafts import draft_in, free_places, publish
 from evalwright.stores.local_files.lines import LineEncoder
+from evalwright.stores.local_files.opened import read_errors
 from evalwright.stores.local_files.reader import (
     CASES,
     PLAN,
@@ -40,6 +43,8 @@ from evalwright.stores.lock import LOCK_NAME, RunLock, is_held
 __all__ = ["LocalFiles", "is_run", "local_files"]
 
 _BATCH = 1 << 16
+_FAILING = (errno.EIO, errno.ESTALE)
+"""Errors of a disk that does not say whether there is a file."""
 _DATE_IN_ID = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d)")
 _COUNTER = re.compile(r"(.*?)(?:-(\d{1,9}))?")
 
@@ -120,11 +125,13 @@ class LocalFiles(Masked):
         return LocalReader(self._existing(run_id), self._masker)
 
     def run_ids(self) -> list[str]:
-        """Ids of the stored runs, oldest first."""
+        """Ids of the stored runs, oldest first. Raises StorageError for a folder that exists and cannot be listed."""
         try:
             folders = [path for path in self.folder.iterdir() if not path.name.startswith(".") and is_run(path)]
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
             return []
+        except OSError as error:  # a list that seems empty would have its runs made once more
+            raise storage_error("read", self.folder, error) from error
         return [folder.name for folder in sorted(folders, key=_age)]
 
     def is_written(self, run_id: str) -> bool:
@@ -141,8 +148,19 @@ class LocalFiles(Masked):
 
 def is_run(folder: Path) -> bool:
     """Whether a folder contains a run: it has traces and results. The other files may be missing, as in runs of
-    evalh. False for a folder that this user may not read."""
-    return os.path.isfile(folder / TRACES) and os.path.isfile(folder / RESULTS)  # Path.is_file may raise
+    evalh. False for a folder that this user may not read. Raises StorageError if the disk fails."""
+    return _is_file(folder / TRACES) and _is_file(folder / RESULTS)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116 - called for each entry of large folders
+    except OSError as error:
+        if error.errno in _FAILING:
+            raise storage_error("read", path, error) from error
+    except ValueError:  # a NUL in a name
+        pass
+    return False
 
 
 def _check_entries(folder: Path) -> None:
@@ -151,7 +169,7 @@ def _check_entries(folder: Path) -> None:
     A link that leads out of it could show any file; a pipe, socket or device keeps whoever reads it waiting for ever.
     """
     inside = os.path.realpath(folder)
-    with os.scandir(folder) as entries:
+    with read_errors(folder), os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_symlink() and not os.path.realpath(entry.path).startswith(inside + os.sep):
                 raise InputError(f"{entry.path} is a link that leads out of the run folder")
@@ -163,7 +181,7 @@ def _check_entries(folder: Path) -> None:
 
 
 def _not_a_run(path: Path, folder: Path) -> InputError:
-    missing = " and no ".join(name for name in (TRACES, RESULTS) if not os.path.isfile(folder / name))
+    missing = " and no ".join(name for name in (TRACES, RESULTS) if not _is_file(folder / name))
     what = f"is not a run folder: it has no {missing}" if folder.exists() else "does not exist"
     try:
         runs = sorted(entry.name for entry in folder.parent.iterdir() if is_run(entry))
