@@ -1,5 +1,7 @@
 """Suites that are loaded, and evaluated as they are or changed."""
 
+import json
+
 import pytest
 
 import evalwright as ew
@@ -17,6 +19,31 @@ def test_a_suite_runs_with_its_own_systems_evaluators_and_folder(suite, tmp_path
     run = ew.evaluate(suite)
     assert (run.name, run.variants, run.path.parent) == ("suite", ["one", "two"], tmp_path / "own")
     assert [cell.output for cell in run] == ["a -", "a w", "b -", "b w"]
+
+
+@pytest.mark.parametrize("given", ["absolute", "relative"])
+def test_a_suite_keeps_its_cases_when_the_working_directory_changes(tmp_path, monkeypatch, given):
+    """Also where a file of that name is in the new one."""
+    write_suite(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    suite = ew.load("eval.yaml" if given == "relative" else tmp_path / "eval.yaml")
+    conversations = [{"id": "c", "messages": [{"role": "assistant", "content": "x"}], "expected": {"contains": "x"}}]
+    (tmp_path / "conversations.json").write_text(json.dumps(conversations))
+    recorded = ew.load("conversations.json")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "cases.yaml").write_text("cases: [{id: z, input: {word: a}}]\n")
+    monkeypatch.chdir(tmp_path / "other")
+    assert [cell.case_id for cell in ew.evaluate(suite, "one", out=None)] == ["a", "b"]
+    assert [cell.status for cell in ew.evaluate(recorded, out=None)] == ["pass"]
+
+
+def test_mistakes_of_a_suite_are_placed_as_its_path_was_given(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "eval.yaml").write_text("eval: {name: x}\nsystms: []\n")
+    with pytest.raises(ew.InputError) as raised:
+        ew.load("eval.yaml")
+    assert {problem.file for problem in raised.value.problems} == {"eval.yaml"}
+    assert str(tmp_path) not in str(raised.value)
 
 
 def test_a_suite_is_narrowed_and_changed(suite):

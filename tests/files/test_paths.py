@@ -25,14 +25,15 @@ def test_the_folder_of_the_suite_goes_first_and_that_is_told(suite: Path) -> Non
 
 def test_what_is_not_beside_the_suite_is_looked_for_in_the_working_directory(suite: Path) -> None:
     Path("cases.yaml").touch()
-    assert named_in(suite, "cases.yaml") == Path("cases.yaml")
+    assert named_in(suite, "cases.yaml") == Path.cwd() / "cases.yaml"
+    assert named_in(Path("../suites/eval.yaml"), "cases.yaml") == Path("cases.yaml")
     assert also_here(suite, "cases.yaml") == ""
 
 
 def test_one_file_under_two_names_is_one(suite: Path) -> None:
     Path("cases.yaml").touch()
     (suite.parent / "cases.yaml").symlink_to(Path("cases.yaml").resolve())
-    assert named_in(suite, "cases.yaml") == Path("cases.yaml")
+    assert named_in(suite, "cases.yaml") == Path.cwd() / "cases.yaml"
     assert also_here(suite, "cases.yaml") == ""
 
 

@@ -6,8 +6,8 @@ import hashlib
 import os
 import random
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from evalwright.api.systems import SystemLike, variants_of
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.evaluators.build import needed_keys
 from evalwright.files.masker import Masker
+from evalwright.files.paths import seen_from_here
 from evalwright.formats.shared.environment import literal_secrets
 from evalwright.formats.shared.findings import empty_text_expected, passes_always
 from evalwright.llm.choices import ModelChoices
@@ -86,8 +87,19 @@ def load(
         format_names = names("formats")
         message = f"unknown format {format!r}{did_you_mean(format, format_names)} (known: {', '.join(format_names)})"
         raise InputError(refused("format", message))
+    absolute = Path(path).absolute()  # the working directory may be another one by the time the cases are read
     with masked_problems(variables):
-        return load_suite(Path(path), format, variables, options=options)
+        try:
+            suite = load_suite(absolute, format, variables, options=options)
+        except InputError as error:
+            headline = error.headline.replace(str(absolute), str(path))
+            raise InputError(_seen_from_here(error.problems), headline) from error
+        suite.warnings = _seen_from_here(suite.warnings)
+        return suite
+
+
+def _seen_from_here(problems: Iterable[Problem]) -> list[Problem]:
+    return [replace(one, file=str(seen_from_here(Path(one.file)))) if one.file else one for one in problems]
 
 
 @masked_problems()

@@ -25,9 +25,11 @@ __all__ = [
 
 def named_in(file: Path, name: str) -> Path:
     """The path `name` inside `file`: relative to the file's folder if it exists there, else to the working
-    directory."""
+    directory. That of a file that exists is absolute if `file` is."""
     path, beside = _both(file, name)
-    return beside if os.path.exists(beside) and not _is_same_file(path, beside) else path
+    if os.path.exists(beside) and not _is_same_file(path, beside):
+        return beside
+    return path.absolute() if name and file.is_absolute() and os.path.exists(path) else path
 
 
 def path_in(config: Mapping[str, Any], what: str) -> Path:
