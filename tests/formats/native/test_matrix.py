@@ -85,7 +85,7 @@ def test_a_matrix_with_a_mistake_is_told_once(tmp_path):
 
 
 def test_a_prompt_file_without_text_is_a_mistake(tmp_path):
-    (tmp_path / "blank.md").write_text(" \n")
+    (tmp_path / "blank.md").write_text("\ufeff \n")  # a byte order mark is no text
     [(key, message)] = mistakes(tmp_path, {"model": "m", "matrix": {"system_prompt": ["file://blank.md"]}})
     assert (key, message.endswith("blank.md has no text")) == ("systems[0].matrix.system_prompt[0]", True)
 

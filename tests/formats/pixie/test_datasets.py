@@ -343,3 +343,9 @@ def test_two_files_by_the_name_of_the_runnable_are_both_named(tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     (warning,) = read_dataset(tmp_path / "data" / "set.json", to_run=False).warnings
     assert (warning.key, str(tmp_path / "data" / "twice.py") in warning.message) == ("runnable", True)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_dataset(written):
+    path = written(entry())
+    path.write_text("\ufeff" + path.read_text())
+    assert len(read_dataset(path, to_run=False).cases) == 1

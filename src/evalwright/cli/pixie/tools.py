@@ -58,7 +58,7 @@ def _object_in(path: Path) -> dict[str, Any]:
     from evalwright.files.paths import unreadable
 
     try:
-        content = json.loads(path.read_text("utf-8"))
+        content = json.loads(path.read_text("utf-8-sig"))
     except OSError as error:
         raise ValueError(f"{path}: {unreadable(path, error)}") from error
     except (ValueError, RecursionError) as error:

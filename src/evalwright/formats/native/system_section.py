@@ -131,7 +131,7 @@ def _texts_named(
 def _text(suite: SuiteFile, place: Place, path: Path) -> str:
     """The content of a file, without the final newline."""
     try:
-        text = path.read_text(encoding="utf-8").removesuffix("\n")
+        text = path.read_text(encoding="utf-8-sig").removesuffix("\n")
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         suite.report(place, f"cannot read {path}: {why}")

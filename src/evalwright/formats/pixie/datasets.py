@@ -58,7 +58,7 @@ def read_dataset(path: Path, *, to_run: bool = True, allowed: Sequence[Path] = (
     files may lack a runnable, without which they cannot be run.
     """
     try:
-        raw = json.loads(path.read_text("utf-8"))
+        raw = json.loads(path.read_text("utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(Problem(str(path), str(error))) from error
     except json.JSONDecodeError as error:

@@ -67,7 +67,7 @@ class DatasetStore:
         rows = []
         for path in sorted(self._folder.glob("*.json")):
             try:
-                document, stat = json.loads(path.read_text("utf-8")), path.stat()
+                document, stat = json.loads(path.read_text("utf-8-sig")), path.stat()
                 items = document["items"] if "items" in document else document["entries"]
             except (OSError, ValueError, TypeError, KeyError, RecursionError):
                 continue
@@ -113,7 +113,7 @@ class DatasetStore:
         if not path.is_file():
             raise FileNotFoundError(f"Dataset not found: {name!r}")
         with _locked(self._folder):
-            document = json.loads(path.read_text("utf-8"))
+            document = json.loads(path.read_text("utf-8-sig"))
             if not isinstance(document, dict) or not isinstance(document.get("items"), builtins.list):
                 raise ValueError(f"{path}: expected an object with a list of items, which alone can be changed here")
             yield path, document
@@ -137,7 +137,7 @@ def _write_dataset(path: Path, document: dict[str, Any]) -> Dataset:
 
 
 def _read(path: Path) -> Dataset:
-    return _dataset(path, json.loads(path.read_text("utf-8")))
+    return _dataset(path, json.loads(path.read_text("utf-8-sig")))
 
 
 def _dataset(path: Path, document: dict[str, Any]) -> Dataset:
