@@ -29,7 +29,8 @@ _Scores = tuple[dict[str, float], int]
 @click.option(
     "--fail-on-regression",
     is_flag=True,
-    help="Exit with 1 if B is worse beyond noise, with 3 if errors or cells not run leave that open.",
+    help="Exit with 1 if B is worse beyond noise, with 3 if errors, cells not run or a suite of only scores leave that "
+    "open.",
 )
 @click.option(
     "--margin",

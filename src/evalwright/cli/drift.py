@@ -33,7 +33,8 @@ __all__ = ["command"]
 @click.option(
     "--fail-on-regression",
     is_flag=True,
-    help="Exit with 1 if RUN is worse beyond noise, with 3 if errors, cells not run or no baseline leave that open.",
+    help="Exit with 1 if RUN is worse beyond noise, with 3 if errors, cells not run, no baseline or a suite of only "
+    "scores leave that open.",
 )
 @click.option(
     "--margin",

@@ -200,22 +200,25 @@ def _pass_side(outcomes: Mapping[str, CaseTotal], groups: Mapping[str, str], dec
 def regressions(runs: TwoRuns, decisions: Sequence[Decision], margin: float) -> list[bool | None]:
     """Whether each variant of B is worse by more than `margin`, beyond noise.
 
-    None where errors, cells that were not run or unreadable records could decide it, and where nothing was measured.
+    None where errors, cells that were not run or unreadable records could decide it, where nothing was measured, and
+    where only scores say it: a mean may have dropped although as many are 1.
     However many variants there are, the chance that any of an unchanged system is, is at most half of alpha.
     """
-    is_worse = [_regressed(decision, margin) for decision in decisions]
+    is_worse = [_regressed(decision, margin, runs) for decision in decisions]
     if len(decisions) < 2:
         return is_worse
     # with a smaller alpha, an interval that reaches beyond the margin still does
     together = msgspec.structs.replace(runs, terms=msgspec.structs.replace(runs.terms, family=len(decisions)))
     return [
-        known if known is False else _regressed(together.decision(decision.variant_a, decision.variant_b), margin)
+        known if known is False else _regressed(together.decision(decision.variant_a, decision.variant_b), margin, runs)
         for known, decision in zip(is_worse, decisions, strict=True)
     ]
 
 
-def _regressed(decision: Decision, margin: float) -> bool | None:
+def _regressed(decision: Decision, margin: float, runs: TwoRuns) -> bool | None:
     below = {high < -margin for _, high in decision.readings}
     if UNREAD in decision.reasons and True not in below:
+        return None
+    if runs.has_only_scores and True not in below and any(part.scored for part in decision.evaluators):
         return None
     return below.pop() if len(below) == 1 else None

@@ -61,6 +61,8 @@ class TwoRuns(msgspec.Struct):
     """Run A, its cases under the names that they have in run B."""
     unlike_planned: list[str] = []
     """Runs whose cells are not those that were planned: not all were run yet, or results decided how many were."""
+    has_only_scores: bool = False
+    """Whether no score of B's suite passes by itself; see `RunSummary.scored`."""
     looks: Looks | None = None
     """The order of a run that ran until decided: B's, if both did."""
     mistakes: AllMistakes = msgspec.field(default_factory=AllMistakes)
@@ -192,6 +194,7 @@ def two_runs(reader_a: RunReader, plan_a: Plan, reader_b: RunReader, plan_b: Pla
         *_stop_warnings({"A": plan_a, "B": plan_b}),
         *_only_scores(plan_b, terms, b),
     ]
+    runs.has_only_scores = has_only_scores(plan_b)
     runs.looks = _looks(reader_b, plan_b, b, is_b=True) or _looks(reader_a, plan_a, a, is_a=True)
     with runs.mistakes:
         _check_metric(terms.metric, a, b)  # the others are about its values

@@ -2,7 +2,9 @@
 
 import pytest
 
+from evalwright.decisions.comparison import regressions
 from evalwright.decisions.runs import two_runs
+from evalwright.decisions.sides import CaseTotal, SideCounts
 from evalwright.decisions.terms import Terms
 from evalwright.run.stored_run import open_run
 from formats.letta.projects import SUITE, lines_of, rows, run
@@ -166,3 +168,16 @@ def test_a_comparison_of_rewards_says_what_its_pass_rate_is(project, gate, warne
         lines = [line for line in runs.decision(variant, variant).warnings if "only scores" in line]
         assert bool(lines) is expected
         assert not lines or lines[0].endswith("compares a mean score (NAME: plain, right)")
+
+
+@pytest.mark.parametrize(("scores", "found"), [((0.9, 0.1), [None]), ((1.0, 1.0), [False]), ((1.0, 0.0), [True])])
+def test_whether_scores_got_worse_is_open_unless_all_are_passes_or_failures(project, scores, found):
+    """The mean score may drop from 0.9 to 0.1 although in both runs none is 1."""
+    reader, plan = open_run(run(project, SUITE).run_dir)
+    runs = two_runs(reader, plan, reader, plan, Terms())
+    [variant] = runs.a
+    for sides, score in zip((runs.a, runs.b), scores, strict=True):
+        cases = {f"c{i}": CaseTotal(score, 1, passed=int(score)) for i in range(40)}
+        passes = {case: CaseTotal(float(int(score)), 1) for case in cases}
+        sides[variant] = SideCounts(variant, passes=passes, scores={"right": cases})
+    assert regressions(runs, [runs.decision(variant, variant)], 0.0) == found
