@@ -9,6 +9,8 @@ const LONGEST = 2000;
 const MEMORY_MB = 512;
 const [folder, missing = ""] = process.argv.slice(2);
 const walls = missing.split(",").filter(Boolean);
+// Without it, Node only removes types and refuses what is more than that: enums, parameter properties, namespaces.
+const TRANSFORMS = ["--experimental-transform-types"];
 let thread;
 let settle = () => {};
 
@@ -16,6 +18,7 @@ function started() {
   if (thread) return thread;
   const worker = new Worker(new URL("./scripts_thread.mjs", import.meta.url), {
     workerData: { folder },
+    execArgv: TRANSFORMS.filter((flag) => process.allowedNodeEnvironmentFlags.has(flag)),
     stdout: true,
     stderr: true,
     resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },

@@ -21,6 +21,22 @@ def test_guardrails_of_a_provider_that_says_only_its_output_are_warned_of(tmp_pa
     assert any("guardrails passes whatever the output of" in warning for warning in warnings) == warned
 
 
+def test_a_script_of_node_needs_no_scheme(tmp_path):
+    """Its TypeScript may be more than types: Node alone refuses enums and parameter properties."""
+    provider = """
+enum End { Mark = "!" }
+export default class {
+  constructor(private options: { config: { start: string } }) {}
+  async callApi(prompt: string) { return { output: this.options.config.start + prompt + End.Mark }; }
+}
+"""
+    providers = [{"id": "agents/agent.ts", "config": {"start": "> "}}]
+    ran = run(
+        tmp_path, {**ECHO, "providers": providers, "tests": [{"vars": {"q": "a"}}]}, **{"agents/agent__ts": provider}
+    )
+    assert ran.outputs == ["> a!"]
+
+
 def test_a_provider_in_python_has_prompt_options_and_context(tmp_path):
     provider = (
         "def call_api(prompt, options, context):\n"

@@ -130,3 +130,32 @@ def test_a_provider_that_is_an_address_is_named_without_its_secrets(tmp_path):
     shown = "http://me:***@127.0.0.1:9/ask?api_key=***"
     assert [variant.name for variant in suite.variants] == [shown, f"{shown}#2"]
     assert {"hunter22", "k123456"} <= set(suite.secrets.values())
+
+
+AGENTS = ["anthropic:claude-agent-sdk", "openai:moderation", "nosuch:m"]
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_provider_that_is_left_out_need_not_be_supported(tmp_path, agent):
+    """promptfoo does not load it, either."""
+    tests = [{"vars": {"q": "a"}, "assert": [{"type": "equals", "value": "a"}]}]
+    path = write(tmp_path, {**ECHO, "providers": [{"id": agent, "label": "agent"}, "echo"], "tests": tests})
+    for pattern in (None, "agent"):
+        with pytest.raises(InputError, match=re.escape(repr(agent))):
+            load_suite(path, options={"filter_providers": pattern})
+    assert run_at(path, tmp_path, {"filter_providers": "echo"}).statuses == ["pass"]
+
+
+def test_recorded_outputs_of_any_provider_are_judged(tmp_path):
+    rows = [
+        {"testCase": {"vars": {"q": "a"}}, "vars": {"q": "a"}, "promptIdx": i, "response": {"output": output}}
+        for i, output in enumerate(("a", "b", "a"))
+    ]
+    (tmp_path / "out.json").write_text(json.dumps({"results": {"results": rows}}))
+    tests = [{"vars": {"q": "a"}, "assert": [{"type": "equals", "value": "a"}]}]
+    path = write(tmp_path, {**ECHO, "providers": AGENTS, "tests": tests})
+    assert run_at(path, tmp_path, {"cached": tmp_path / "out.json"}).statuses == ["pass", "fail", "pass"]
+    grader = [{"type": "llm-rubric", "value": "a", "provider": AGENTS[0]}]
+    path = write(tmp_path, {**ECHO, "providers": AGENTS, "tests": [{"vars": {"q": "a"}, "assert": grader}]})
+    with pytest.raises(InputError, match=r"assert\[0\]\.provider .*is not supported"):
+        load_suite(path, options={"cached": tmp_path / "out.json"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -29,6 +29,7 @@ __all__ = [
     "Provider",
     "Providers",
     "called_of",
+    "can_be_called",
     "check_files_of_request",
     "provider_kind",
     "unfit_grader",
@@ -82,30 +83,52 @@ class Providers:
 
     def __init__(self, sources: Sources, env: Mapping[str, str] = MappingProxyType({})) -> None:
         self._sources, self._env = sources, env
+        self._silent: dict[int, tuple[str, Origin]] = {}
+        """The listed providers that answer no prompts by their numbers: what they are, and where."""
 
     def listed(self, raw: Any, origin: Origin) -> list[Provider]:
-        """Every provider under the key `providers` or `targets`; an entry that is there twice is read once."""
+        """Every provider under the key `providers` or `targets`; an entry that is there twice is read once.
+
+        Those that answer no prompts are among them until `refuse` is called: a filter may leave them out.
+        """
         if not isinstance(raw, list):
-            return [provider for provider in self._entry(raw, origin) if _answers(provider, origin)]
-        providers = []
+            return self._with_silent_noted(self._entry(raw, origin), 0, origin)
+        providers: list[Provider] = []
         texts = [compact_json(entry) for entry in raw]  # which tell 1 and true apart
         for i, entry in enumerate(raw):
             if texts[i] in texts[:i]:
                 origin.at(i).warn("the same entry again: as in promptfoo, it is one provider; a label makes it another")
             else:
                 place = origin.at(i)
-                providers += [provider for provider in self._entry(entry, place) if _answers(provider, place)]
+                providers += self._with_silent_noted(self._entry(entry, place), len(providers), place)
         return providers
+
+    def _with_silent_noted(self, providers: list[Provider], first: int, origin: Origin) -> list[Provider]:
+        for i, provider in enumerate(providers, first):
+            if not _answers(provider):
+                self._silent[i] = called_of(provider), origin
+        return providers
+
+    def refuse(self, numbers: Iterable[int]) -> None:
+        """Report the listed providers with these numbers that answer no prompts."""
+        for number in sorted(self._silent.keys() & set(numbers)):
+            _refuse(*self._silent[number])
 
     def of_test(self, raw: Any, origin: Origin) -> Provider | None:
         """The provider of a test; None, after a report, if it is not a valid one."""
         provider = self.grader(raw, origin)
-        return provider if provider is not None and _answers(provider, origin) else None
+        if provider is None or _answers(provider):
+            return provider
+        _refuse(called_of(provider), origin)
+        return None
 
     def grader(self, raw: Any, origin: Origin) -> Provider | None:
         """The provider of an assertion; None, after a report, if it is not a valid one."""
         entry = self._entry(raw, origin)
-        return entry[0] if entry else None
+        if not entry or can_be_called(entry[0]):
+            return entry[0] if entry else None
+        _refuse(called_of(entry[0]), origin)
+        return None
 
     def default_graders(self, origin: Origin) -> dict[str, Provider]:
         """promptfoo's own judges, by what they have to produce, if the configuration's variables say how to call them;
@@ -144,8 +167,7 @@ class Providers:
             if self._sources.path(_file_of(named)[0], origin) is None:
                 return []
         elif kind == "":
-            _refuse(named, origin)
-            return []
+            return [{"id": named, "label": str(entry.get("label") or named)}]
         entry = with_own_variables(entry, self._env, kind, origin)
         config = _config(entry.get("config", {}), kind, named, self._sources, origin.at("config"))
         self._sources.code(entry.get("transform"), origin.at("transform"))
@@ -166,12 +188,14 @@ class Providers:
         return [{**kept, **own, **name, "label": str(entry.get("label") or without_credentials(name["id"]))}]
 
 
-def _answers(provider: Provider, origin: Origin) -> bool:
-    """Whether a provider answers prompts; if not, it is reported."""
-    answers = provider_kind(called_of(provider)) != "moderation"
-    if not answers:
-        origin.report(f"the provider {provider['id']!r} only judges outputs: use it in an assertion of type moderation")
-    return answers
+def can_be_called(provider: Provider) -> bool:
+    """Whether it is known and supported."""
+    return provider_kind(called_of(provider)) != ""
+
+
+def _answers(provider: Provider) -> bool:
+    """Whether it can be called with prompts."""
+    return provider_kind(called_of(provider)) not in ("", "moderation")
 
 
 def without_values(provider: Provider, taken: Mapping[str, str]) -> Provider:
@@ -275,7 +299,7 @@ def provider_kind(named: str) -> str:
         return "moderation"
     if colon and prefix in COMPANIES:
         return "embedding" if ":embedding" in named else "chat"
-    return ""
+    return "javascript" if named.endswith(SCRIPTS) and not named.endswith(".py") else ""
 
 
 def unfit_grader(grader: Mapping[str, Any], kind: str) -> str:
@@ -298,6 +322,9 @@ def _refuse(named: str, origin: Origin) -> None:
     if (nearest := nearest_of(named)) is not None:
         origin.report(f"the provider {named!r} is not supported: {nearest}")
         return
+    if provider_kind(named) == "moderation":
+        origin.report(f"the provider {named!r} only judges outputs: use it in an assertion of type moderation")
+        return
     if named.startswith("file://"):
         expected = f"expected one of {', '.join(SCRIPTS)}; an exec provider calls any program"
         origin.report(f"{named!r} is not a file of a provider: {expected}")
@@ -305,6 +332,9 @@ def _refuse(named: str, origin: Origin) -> None:
     prefix = named.partition(":")[0]
     if prefix in COMPANIES:
         origin.report(f"the provider {named!r} names no model: expected {prefix}:MODEL")
+        return
+    if named.endswith(".py"):
+        origin.report(f"unknown provider {named!r}: expected file://{named}")
         return
     known = ", ".join(("echo", "exec:", "python:", "file://", "http", "openai:", "anthropic:"))
     others = "other models are litellm:PROVIDER/MODEL, or openai:MODEL with config.apiBaseUrl"

@@ -39,7 +39,7 @@ from evalwright.formats.promptfoo.node_needs import places_for_node
 from evalwright.formats.promptfoo.numbering import with_places
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.prompts import AuthoredPrompt, prompts_of
-from evalwright.formats.promptfoo.providers import Provider, Providers, without_values
+from evalwright.formats.promptfoo.providers import Provider, Providers, can_be_called, without_values
 from evalwright.formats.promptfoo.recorded_results import replaying
 from evalwright.formats.promptfoo.references import unknown_names
 from evalwright.formats.promptfoo.run_settings import RunningOptions, env_files
@@ -112,6 +112,7 @@ class _Reading:
         self._written = {key: value for key, value in raw.items() if key != "env"}
         self._raw: dict[str, Any] = with_environment(self._written, self._known)
         self._running = RunningOptions(self._raw, self._origin)
+        self._reader = Providers(sources, self._own)
 
     def _values_named_in(self, raw: Mapping[str, Any]) -> dict[str, str]:
         """The variables in the files that `commandLineOptions.envPath` names, unless the command line names some."""
@@ -166,9 +167,10 @@ class _Reading:
         """The tests, and all prompts and providers, as `beforeAll` leaves them."""
         raw, origin = self._raw, self._origin
         prompts = prompts_of(raw.get("prompts"), self._sources, origin.at("prompts"))
-        reader = Providers(self._sources, self._own)
+        reader = self._reader
         providers = self._providers(reader)
-        tests = Tests(raw, self._sources, Assertions(self._sources, reader, providers), origin)
+        graders = [provider for provider in providers if can_be_called(provider)]
+        tests = Tests(raw, self._sources, Assertions(self._sources, reader, graders), origin)
         prompts, self._raw, self._set = after_before_all(
             HookedParts(prompts, raw), providers, tests, self._sources.folder, origin.at("extensions")
         )
@@ -186,6 +188,9 @@ class _Reading:
             prompts = chosen_columns(prompts, "--filter-prompts", self._options.get("filter_prompts"))
         with self._later():
             providers = chosen_columns(providers, "--filter-providers", self._options.get("filter_providers"))
+        if self._options.get("cached") is None:  # else none is called
+            chosen = {*map(id, providers)}
+            self._reader.refuse(i for i, provider in enumerate(every.providers) if id(provider) in chosen)
         return with_places(authored), AuthoredColumns(prompts, providers)
 
     def _check(

@@ -53,8 +53,8 @@ class PromptfooTarget:
         self._folder: str = variant.config["folder"]
         self._extensions: list[str] = variant.config.get("extensions", [])
         self._rendering = Rendering(variant.config)
-        self._caller = caller_of(self._provider, self._folder)
         cached = variant.config.get("cached")
+        self._caller = None if cached is not None else caller_of(self._provider, self._folder)
         self._cached = (
             None if cached is None else RecordedResults(Path(cached["path"]), cached["column"], cached["trials"])
         )
@@ -233,7 +233,8 @@ class PromptfooTarget:
 
     async def close(self) -> None:
         for caller in (self._caller, *self._others.values()):
-            await caller.close()
+            if caller is not None:
+                await caller.close()
 
 
 def _settings_of_test(case: Case) -> dict[str, Any]:
