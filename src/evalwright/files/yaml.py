@@ -31,6 +31,7 @@ from evalwright.files.yaml_nodes import (
     constructor,
     line_numbers,
     mistakes_of,
+    nodes_in,
     problem_of,
     tag_of,
     yaml_error,
@@ -84,6 +85,16 @@ class Document:
             else:
                 break
         return part[0] if isinstance(part, tuple) else part
+
+    def lends(self, key: str) -> bool:
+        """Whether aliases elsewhere stand for parts of the value at a top-level key."""
+        root = compose(self._data)
+        if not isinstance(root, yaml.MappingNode):
+            return False
+        own, others = (
+            [value for name, value in root.value if (name.value == key) is is_own] for is_own in (True, False)
+        )
+        return not nodes_in(own).isdisjoint(nodes_in(others))
 
 
 def load(path: Path, flavour: Flavour = "true_false") -> Document:

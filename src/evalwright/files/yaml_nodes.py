@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, ClassVar, Literal, get_args
@@ -32,6 +32,7 @@ __all__ = [
     "constructor",
     "line_numbers",
     "mistakes_of",
+    "nodes_in",
     "problem_of",
     "tag_of",
     "yaml_error",
@@ -153,6 +154,22 @@ def compose(data: bytes) -> yaml.Node | None:
         if error.problem != "exceeded maximum nesting depth":
             raise
         raise yaml.MarkedYAMLError(problem=_TOO_DEEP, problem_mark=error.problem_mark) from None
+
+
+def nodes_in(nodes: Iterable[yaml.Node]) -> set[int]:
+    """The identities of nodes and of all nodes in them; an alias is the node that it stands for."""
+    found: set[int] = set()
+    waiting = [*nodes]
+    while waiting:
+        node = waiting.pop()
+        if id(node) in found:
+            continue
+        found.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            waiting += [part for pair in node.value for part in pair]
+        elif isinstance(node, yaml.SequenceNode):
+            waiting += node.value
+    return found
 
 
 def line_numbers(root: yaml.Node) -> Lines | int:

@@ -31,7 +31,7 @@ defaultTest: {assert: [{type: regex, value: "$ref"}]}
 def files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     tmp_path.joinpath("a.yaml").write_text(FIRST)
-    tmp_path.joinpath("b.yaml").write_text(SECOND.replace('"$ref"', '{$ref: "#/x-digits"}') + 'x-digits: "[0-9]"\n')
+    tmp_path.joinpath("b.yaml").write_text(SECOND.replace('"$ref"', '{$ref: "#/digits"}') + 'digits: "[0-9]"\n')
     return [Path("a.yaml"), Path("b.yaml")]
 
 
@@ -41,6 +41,7 @@ def test_lists_are_joined_and_of_other_keys_the_last_one_counts(files, tmp_path)
     assert [name for _, name, _ in ran.verdicts] == [f"{one}@prompt-{k}" for one in ("echo", "two") for k in (0, 1)]
     assert ran.statuses == ["pass"] * 4
     assert {row.evaluator for row in ran.rows} == {"contains#0", "regex#1"}
+    assert not [warning for warning in ran.outcome.summary.warnings if "nothing reads" in warning]
 
 
 def test_mistakes_are_reported_in_the_file_that_has_them(files):

@@ -50,6 +50,20 @@ def test_keys_that_nothing_reads_are_warned_of(tmp_path):
     assert sum("did you mean" in one for one in said) == 2
 
 
+def test_what_aliases_and_references_repeat_is_read(tmp_path):
+    config = """
+_model: &model echo
+common: {checks: &checks [{type: contains, value: a}]}
+more: &more {b: 2}
+referred: {q: {type: contains, value: a}}
+stray: {c: 3}
+prompts: ["{{q}}"]
+providers: [*model]
+tests: [{vars: {<<: *more, q: a}, assert: *checks}, {vars: {q: a}, assert: [{$ref: "#/referred/q"}]}]
+"""
+    assert [warning.key for warning in load_suite(write(tmp_path, config)).warnings] == ["stray"]
+
+
 def test_a_key_that_belongs_elsewhere_says_where(tmp_path):
     config = {**ECHO, "maxConcurrency": 2, "tests": [{"vars": {"q": "a"}, "options": {"timeout": 9}}]}
     said = [str(warning) for warning in load_suite(write(tmp_path, config)).warnings]
@@ -114,6 +128,7 @@ def test_a_mistake_in_the_defaults_of_tests_is_told_once(tmp_path):
         ("anthropic:completion:claude-2", "use anthropic:messages:MODEL"),
         ("file://agent.go", "is not a file of a provider: expected one of .js"),
         ("openai:codex:gpt-5", "is not supported: in an eval.yaml, the target coding_agent calls Codex"),
+        ("agents/agent.py", "unknown provider 'agents/agent.py': expected file://agents/agent.py"),
         ("cohere:command-r", "unknown provider 'cohere:command-r'.*litellm:PROVIDER/MODEL"),
     ],
 )

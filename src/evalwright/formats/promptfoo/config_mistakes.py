@@ -39,7 +39,7 @@ def check_keys(raw: Mapping[str, Any], sources: Sources, origin: Origin) -> None
         elif key in _WITHOUT_EFFECT:
             hint = "; use --out" if key == "outputPath" else ""
             origin.at(key).warn(f"this key has no effect here{hint}", unread=True)
-        elif key not in (*CONFIG, *_RED_TEAM) and not key.startswith("x-"):
+        elif key not in (*CONFIG, *_RED_TEAM) and not key.startswith("x-") and not origin.findings.lends(key):
             origin.at(key).warn_unread(CONFIG)
     for i, named in enumerate(raw.get("extensions", ())):
         place = origin.at("extensions", i)

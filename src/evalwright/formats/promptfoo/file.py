@@ -84,8 +84,10 @@ class _References:
         inner = self._in_file(reference[1], place) if reference[1] else self
         if inner is None:
             return None
-        document = inner._document
-        for step in (reference[2] or "").split("/")[1:]:
+        document, steps = inner._document, (reference[2] or "").split("/")[1:]
+        if inner is self and not self._named and steps:
+            self._origin.findings.quoted.add(steps[0])
+        for step in steps:
             name = step.replace("~1", "/").replace("~0", "~")
             if isinstance(document, dict) and name in document:
                 document = document[name]

@@ -79,6 +79,10 @@ class _Joined(Findings):
             owner[str(key)] = value
             self._parts[place] = part, written
 
+    def lends(self, key: str) -> bool:
+        part, written = self._parts.get((key,), (None, (key,)))
+        return super().lends(key) or (part is not None and part.lends(str(written[0])))
+
     def problem(self, place: Place, message: str, absent: bool = False, *, unread: bool = False) -> Problem:
         for end in range(len(place), 0, -1):
             if place[:end] in self._parts:

@@ -45,12 +45,15 @@ class Findings:
         self._strangers: list[Problem] = []
         self.authored: Callable[[Place], Place] = lambda place: place
         """From a place in the data as read to the place in the file, if the reader has changed something."""
+        self.quoted: set[str] = set()
+        """Top-level keys to which references lead."""
         self.settled: list[Place] = []
         """Places whose mistake has been reported: anything else wrong there is a consequence."""
 
     def join(self, others: Findings) -> None:
         """Report what is found here together with what is wrong in another file."""
         self.problems, self.warnings, self._strangers = others.problems, others.warnings, others._strangers
+        self.quoted = others.quoted
 
     def report(self, place: Place, message: str, *, absent: bool = False) -> None:
         """Report a mistake, once however often it is found."""
@@ -66,6 +69,10 @@ class Findings:
         problem = self.problem(self.authored(place), message, unread=unread)
         if problem not in self.warnings:
             self.warnings.append(problem)
+
+    def lends(self, key: str) -> bool:
+        """Whether references or aliases put parts of the value at a top-level key into other places."""
+        return key in self.quoted or self._document.lends(key)
 
     def warn_unread(self, place: Place, known: Collection[str]) -> None:
         """Warn of a key that nothing reads, with the nearest of the `known` keys."""
