@@ -8,7 +8,9 @@ import pytest
 
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
-from formats.promptfoo.runs import ECHO, run, write
+from evalwright.run.options import RunOptions
+from evalwright.run.start import run_suite
+from formats.promptfoo.runs import ECHO, Ran, run, write
 
 
 def test_lists_of_texts_are_multiplied_out_and_other_lists_are_values(tmp_path):
@@ -190,3 +192,22 @@ def test_variables_that_a_transform_makes_are_in_the_result_file(tmp_path):
     run(tmp_path, {**ECHO, "tests": [test]}, options={"output": tmp_path / "out.json"})
     [row] = json.loads((tmp_path / "out.json").read_text())["results"]["results"]
     assert row["vars"] == {"q": "a1", "extra": 2}
+
+
+def test_variables_of_the_command_line_are_those_of_every_test(tmp_path):
+    """As in promptfoo, those of a test itself take precedence; what is named as env is no variable of tests."""
+    config = {
+        "prompts": ["{{a}} {{b}} {{c}}{# {{env.HOME_TOWN}} #}"],
+        "providers": ["echo"],
+        "defaultTest": {"vars": {"a": "1", "b": "2"}},
+        "tests": [{"vars": {"c": "3"}}, {"vars": {"a": "own"}}],
+        "scenarios": [{"config": [{"vars": {"c": "4"}}], "tests": [{"description": "s"}]}],
+    }
+    given = {"a": "given", "c": "5", "HOME_TOWN": "Oslo"}
+    suite = load_suite(write(tmp_path, config), variables=given)
+    ran = Ran(run_suite(suite, RunOptions(out=tmp_path / "runs")))
+    assert ran.outputs == ["given 2 3", "own 2 5", "given 2 4"]
+    assert not any("HOME_TOWN" in case.input for case in suite.cases)
+    assert not [warning for warning in suite.warnings if "'a'" in str(warning) or "'c'" in str(warning)]
+    hidden = load_suite(write(tmp_path, config), variables={"API_KEY": "sk-0123456789abcdef"})
+    assert "sk-0123456789abcdef" in hidden.secrets.values()

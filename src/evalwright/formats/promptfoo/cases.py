@@ -46,11 +46,20 @@ _SAYS = ("assert", "vars", "options", "metadata", "provider", "providerOutput", 
 
 
 class Tests:
-    """Reads `tests`, `scenarios` and `defaultTest`."""
+    """Reads `tests`, `scenarios` and `defaultTest`, whose variables the `given` ones replace."""
 
-    def __init__(self, raw: Mapping[str, Any], sources: Sources, assertions: Assertions, origin: Origin) -> None:
+    def __init__(
+        self,
+        raw: Mapping[str, Any],
+        sources: Sources,
+        assertions: Assertions,
+        origin: Origin,
+        given: Mapping[str, str],
+    ) -> None:
         self._raw, self._sources, self._assertions, self._origin = raw, sources, assertions, origin
         self._default, self._of_default = self._defaults()
+        if given:
+            self._default = {**self._default, "vars": {**mapping_or_empty(self._default.get("vars")), **given}}
         doubt_threshold(self._default.get("threshold"), self._of_default)
         self._listed: list[AuthoredTest] | None = None
         """What `tests` lists, if a hook has been shown it."""

@@ -109,6 +109,8 @@ class _Reading:
         self._taken = {
             name: known[name] for name in names if name in known and (name not in self._own or name in passed_on)
         }
+        self._given = {name: value for name, value in variables.items() if name not in names}
+        """Variables of the command line that the configuration does not name as those of the environment."""
         self._written = {key: value for key, value in raw.items() if key != "env"}
         self._raw: dict[str, Any] = with_environment(self._written, self._known)
         self._running = RunningOptions(self._raw, self._origin)
@@ -170,7 +172,7 @@ class _Reading:
         reader = self._reader
         providers = self._providers(reader)
         graders = [provider for provider in providers if can_be_called(provider)]
-        tests = Tests(raw, self._sources, Assertions(self._sources, reader, graders), origin)
+        tests = Tests(raw, self._sources, Assertions(self._sources, reader, graders), origin, self._given)
         prompts, self._raw, self._set = after_before_all(
             HookedParts(prompts, raw), providers, tests, self._sources.folder, origin.at("extensions")
         )
@@ -304,7 +306,8 @@ class _Reading:
         if path is None:
             return []
         if path.suffix != ".json":
-            raise InputError(f"--output: expected a file that ends with .json, found {str(path)!r}")
+            others = "`evalwright report` writes other formats, such as html and junit"
+            raise InputError(f"--output: expected a file that ends with .json, found {str(path)!r}; {others}")
         return [Plugin("promptfoo_results", {"path": str(path.absolute())})]
 
     def _metadata(self) -> dict[str, Any]:
@@ -315,7 +318,7 @@ class _Reading:
     def _secrets(self) -> dict[str, str]:
         set_values = {name: self._known[name] for name in self._values}
         secrets = {name: value for name, value in {**self._set, **self._taken}.items() if may_be_secret(value)}
-        return {**secrets_in(set_values), **secrets}
+        return {**secrets_in({**set_values, **self._given}), **secrets}
 
 
 def _digest(tests: Sequence[Any]) -> str:
