@@ -46,7 +46,7 @@ FORMAT = Format(
             help="Further calls of http providers after HTTP 429 and 503 (4 unless given) and other 5xx (0).",
         ),
         Option(("--filter-pattern",), metavar="REGEX", help="Only tests whose description matches."),
-        Option(("--filter-first-n",), "int", minimum=1, metavar="N", help="Only the first N tests."),
+        Option(("--filter-first-n", "-n"), "int", minimum=1, metavar="N", help="Only the first N tests."),
         Option(
             ("--filter-providers", "--filter-targets"),
             metavar="REGEX",
