@@ -6,7 +6,7 @@ import pytest
 
 from evalwright.errors import InputError, TargetError
 from evalwright.targets.http.config import unread_entries
-from evalwright.targets.http.streams import PROTOCOLS
+from evalwright.targets.http.protocols import PROTOCOLS
 from targets.loopback import ask, build, chunked
 
 CALL = {"toolCallId": "c1", "toolName": "weather"}
@@ -100,6 +100,52 @@ ANTHROPIC = [
     {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 12}},
     {"type": "message_stop"},
 ]  # fmt: skip
+ASKED = {"type": "human", "id": "h", "content": "weather?"}
+THOUGHT = [{"type": "thinking", "thinking": "Look it up."}, {"type": "text", "text": "Let me "}]
+LANGGRAPH = [
+    ("metadata", {"run_id": "r", "attempt": 1}),
+    ("values", {"messages": [ASKED]}),
+    ("messages", [{"type": "AIMessageChunk", "id": "1", "content": THOUGHT}, {"langgraph_node": "model"}]),
+    ("messages", [{"type": "AIMessageChunk", "id": "1", "content": "check.", "tool_call_chunks": [
+        {"index": 0, "id": "c1", "name": "weather", "args": '{"city":'}]}, {}]),
+    ("messages", [{"type": "AIMessageChunk", "id": "1", "content": "", "tool_call_chunks": [
+        {"index": 0, "id": None, "name": None, "args": '"Rome"}'}]}, {}]),
+    ("messages", [{"type": "AIMessageChunk", "id": "1", "usage_metadata": {
+        "input_tokens": 10, "output_tokens": 5}}, {}]),
+    ("messages", [{"type": "tool", "id": "2", "tool_call_id": "c1", "content": '{"sky": "clear"}'}, {}]),
+    ("messages", [{"type": "AIMessageChunk", "id": "3", "content": "It is "}, {}]),
+    ("messages", [{"type": "AIMessageChunk", "id": "3", "content": "sunny.", "usage_metadata": {
+        "input_tokens": 20, "output_tokens": 7}}, {}]),
+]  # fmt: skip
+CALLED = {
+    "type": "ai",
+    "id": "1",
+    "content": [THOUGHT[0], {"type": "text", "text": "Let me check."}],
+    "tool_calls": [{"id": "c1", "name": "weather", "args": {"city": "Rome"}}],
+    "usage_metadata": {"input_tokens": 10, "output_tokens": 5},
+}
+RESULT = {"type": "tool", "id": "2", "tool_call_id": "c1", "content": '{"sky": "clear"}'}
+ANSWERED = {
+    "type": "ai",
+    "id": "3",
+    "content": "It is sunny.",
+    "usage_metadata": {"input_tokens": 20, "output_tokens": 7},
+}
+MODES = {
+    "messages-tuple": LANGGRAPH,
+    "values": [("values", {"messages": [ASKED, CALLED, RESULT, ANSWERED][:n]}) for n in range(1, 5)],
+    "updates": [("updates", {"node": {"messages": [message]}}) for message in (CALLED, RESULT, ANSWERED)],
+    "messages": [
+        ("messages/partial", [{**CALLED, "content": "Let"}]), ("messages/complete", [CALLED]),
+        ("messages/complete", [RESULT]), ("messages/partial", [{**ANSWERED, "content": "It"}]),
+        ("messages/partial", [ANSWERED]),
+    ],
+    "both": [*LANGGRAPH, ("values", {"messages": [ASKED, CALLED, RESULT, ANSWERED]})],
+}  # fmt: skip
+
+
+def named(events):
+    return "".join(f"event: {name}\ndata: {json.dumps(data)}\n\n" for name, data in events).encode()
 
 
 def sse(*events):
@@ -113,8 +159,9 @@ STREAMS = {
     "openai_chat": sse(*OPENAI_CHAT) + b"data: [DONE]\n\n",
     "openai_responses": sse(*OPENAI_RESPONSES),
     "anthropic_messages": sse(*ANTHROPIC),
+    "langgraph": named(LANGGRAPH),
 }
-AGENTS = ("ai_sdk", "data stream", "ag_ui")
+AGENTS = ("ai_sdk", "data stream", "ag_ui", "langgraph")
 
 
 def streamed(name, *pieces, **config):
@@ -159,6 +206,7 @@ ERRORS = {
     "openai_chat": sse({"error": {"message": "too busy"}}),
     "openai_responses": sse({"type": "response.failed", "response": {"error": {"message": "too busy"}}}),
     "anthropic_messages": b"event: error\n" + sse({"type": "error", "error": {"message": "too busy"}}),
+    "langgraph": named([("error", {"error": "RuntimeError", "message": "too busy"})]),
 }
 
 
@@ -169,6 +217,18 @@ def test_an_error_in_the_stream_is_an_error_with_the_text_up_to_it(name, begun):
     answer = streamed(name, before + ERRORS[name])
     assert "too busy" in answer.error.message
     assert bool(answer.messages) is begun
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_modes_of_langgraph_give_the_same_answer(mode):
+    one, other = (streamed("langgraph", named(events)) for events in (LANGGRAPH, MODES[mode]))
+    assert (one.output, one.messages, one.tool_calls) == (other.output, other.messages, other.tool_calls)
+    assert (other.metrics.token_input, other.metrics.token_output) == (30, 12)
+
+
+def test_a_state_without_messages_is_the_structured_output():
+    answer = streamed("langgraph", named([("values", {"n": 1}), ("values", {"n": 2})]))
+    assert answer.output.structured == {"n": 2}
 
 
 def test_a_tool_that_failed_is_a_result_and_no_error():

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.errors import TargetError
-from evalwright.targets.http.streams import FORMATS, PROTOCOLS, EventReader, event_paths
+from evalwright.targets.http.protocols import PROTOCOLS
+from evalwright.targets.http.streams import FORMATS, EventReader, event_paths
 from targets.loopback import ask, chunked, reply
 
 FIELDS = {"stream_event_field": "$.t", "stream_done_field": "$.done", "stream_tool_call_field": "$.call"}

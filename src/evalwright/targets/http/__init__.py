@@ -224,7 +224,7 @@ class Http:
             raise TargetError(f"no answer: there is no text in the {events} of the stream{self._excerpt(types)}")
         if whole.error is None and turns.nameless:
             raise TargetError("the stream has a tool call without a name")
-        whole.completed = whole.completed or turns.ended
+        whole.completed = whole.completed or turns.ended or (not end_mark and interruption is None)
         if interruption is None and not whole.completed:
             interruption = f"there is no {end_mark} in the {events} of the stream"
         answer = whole.of_turns(turns, self._strip_think, interruption)

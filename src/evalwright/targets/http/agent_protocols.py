@@ -5,7 +5,6 @@ AI SDK: ai-sdk.dev/docs/ai-sdk-ui/stream-protocol, and its data streams before v
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -161,7 +160,7 @@ class AgUiEvents:
         turns, id = self._turns, string_at(event, "toolCallId") or self._call
         self._streamed = True
         if kind == "TOOL_CALL_RESULT":
-            turns.result(id, _result(event.get("content")))
+            turns.result(id, event.get("content"))
             return
         name = string_at(event, "toolCallName")
         if name and id != self._call:
@@ -200,7 +199,7 @@ class AgUiEvents:
         last = max((i for i, message in enumerate(messages) if message.get("role") == "user"), default=-1)
         for message in messages[last + 1 :]:
             if message.get("role") == "tool":
-                turns.result(string_at(message, "toolCallId"), _result(message.get("content")))
+                turns.result(string_at(message, "toolCallId"), message.get("content"))
             elif message.get("role") == "assistant":
                 turns.begin()
                 turns.add_text(string_at(message, "content"))
@@ -216,14 +215,3 @@ class AgUiEvents:
 
 
 _COUNTS = {"token_input": "inputTokens", "token_output": "outputTokens", "token_thinking": "reasoningTokens"}
-
-
-def _result(content: Any) -> Any:
-    """A result, which is an object if its text is the JSON of one."""
-    if isinstance(content, str) and content.lstrip().startswith("{"):
-        try:
-            parsed = json.loads(content)
-        except (ValueError, RecursionError):
-            return content
-        return parsed if isinstance(parsed, dict) else content
-    return content

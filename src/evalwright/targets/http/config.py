@@ -14,7 +14,8 @@ from evalwright.files.key_paths import as_written, kind_in_words
 from evalwright.targets.build import unknown
 from evalwright.targets.http.mapping import MAPPING_KEYS
 from evalwright.targets.http.presets import PRESETS
-from evalwright.targets.http.streams import EVENT_KEYS, FIELDS, FORMATS, PROTOCOLS
+from evalwright.targets.http.protocols import PROTOCOLS
+from evalwright.targets.http.streams import EVENT_KEYS, FIELDS, FORMATS
 
 __all__ = ["HTTP_KEYS", "endpoint_mistakes", "header_mistakes", "mistakes", "place_of", "unread_entries"]
 

@@ -7,20 +7,20 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from evalwright.errors import TargetError
 from evalwright.model.trace import Answer
-from evalwright.targets.http.agent_protocols import AgUiEvents, AiSdkEvents
+from evalwright.targets.http.agent_protocols import AiSdkEvents
 from evalwright.targets.http.body import error_in
 from evalwright.targets.http.call_pieces import CallPieces
 from evalwright.targets.http.known_events import misread_in
 from evalwright.targets.http.mapping import answer_of_parts, text_of
-from evalwright.targets.http.model_protocols import AnthropicEvents, ChatEvents, ResponseEvents
 from evalwright.targets.http.paths import JsonPath
+from evalwright.targets.http.protocols import PROTOCOLS
 from evalwright.targets.http.turns import Turns
 
-__all__ = ["EVENT_KEYS", "FIELDS", "FORMATS", "PROTOCOLS", "Event", "EventReader", "StreamedAnswer", "event_paths"]
+__all__ = ["EVENT_KEYS", "FIELDS", "FORMATS", "Event", "EventReader", "StreamedAnswer", "event_paths"]
 
 _PART = re.compile(f"([{''.join(AiSdkEvents.codes)}]):(.*)")
 _STARTS_OF_OTHERS = tuple("tfn-0123456789")
@@ -182,6 +182,9 @@ class EventReader:
         self._data.clear()
         if not data:
             return
+        if self._protocol is not None and not self._protocol.end:
+            yield self._event({"type": self._name, "data": self._json(data)})
+            return
         if self._name == "error":
             yield Event(error=self._error_in(data))
             return
@@ -230,23 +233,6 @@ class EventReader:
         )
 
 
-class _Protocol(Protocol):
-    end: str
-    """What says that an answer is complete, for messages."""
-
-    def __init__(self, turns: Turns) -> None: ...
-
-    def read(self, event: Mapping[str, Any]) -> None: ...
-
-
-PROTOCOLS: dict[str, type[_Protocol]] = {
-    "ag_ui": AgUiEvents,
-    "ai_sdk": AiSdkEvents,
-    "anthropic_messages": AnthropicEvents,
-    "openai_chat": ChatEvents,
-    "openai_responses": ResponseEvents,
-}
-"""Formats whose events are known, so that no path has to say where their parts are."""
 FORMATS: dict[str, Callable[[EventReader, str], Iterator[Event]] | None] = {
     "json_lines": EventReader.json_line,
     "raw_chunks": None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from evalwright.errors import TargetError
@@ -116,8 +117,12 @@ class Turns:
             call["arguments"] += text
 
     def result(self, id: str, content: Any) -> None:
-        """The result of a call, perhaps of one that an earlier request made."""
-        if not isinstance(content, str | dict):
+        """The result of a call, perhaps of one that an earlier request made; the JSON text of an object is that
+        object."""
+        if isinstance(content, str) and content.lstrip().startswith("{"):
+            with suppress(ValueError, RecursionError):
+                content = json.loads(content)
+        elif not isinstance(content, str | dict):
             content = json.dumps(content, ensure_ascii=False)
         self._of_call.get(id, self._turns[-1]).results[id] = content
 
