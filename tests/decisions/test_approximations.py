@@ -231,3 +231,30 @@ def test_scores_that_were_skipped_are_named_too() -> None:
     assert decision.verdict == "ship"
     [line] = lines(decision, "skipped")
     assert "30 of B's count for nothing; if they had got the worst score, B − A would be −0.135," in line
+
+
+@pytest.mark.parametrize(
+    ("sizes", "few"),
+    [([10], "1 group"), ([10] * 4, "4 groups"), ([30, 2, 2, 2], "1.4 effective groups of 4"), ([5] * 8, "")],
+)
+def test_few_groups_are_named(sizes: list[int], few: str) -> None:
+    groups: dict[str, str] = {}
+    for group, size in enumerate(sizes):
+        groups |= {f"c{len(groups) + i}": f"g{group}" for i in range(size)}
+    a, b = (side([share] * len(groups), 2) for share in (0.5, 1.0))
+    decision = decision_of(a, b, Terms(), Identity(), CaseGroups(groups))
+    assert lines(decision, "units") == ([f"units: only {few}: error rates are approximate"] if few else [])
+
+
+@pytest.mark.parametrize(
+    ("paired", "said"),
+    [
+        (0, "none of the 10 cases of A is paired"),
+        (1, "only 1 of the 10 cases of A is paired"),
+        (4, "only 4 of the 10 cases of A are paired"),
+        (5, ""),
+    ],
+)
+def test_a_side_of_which_few_cases_are_paired_is_named(paired: int, said: str) -> None:
+    decision = decided(side([1.0] * 10, 1), side([1.0] * paired, 1))
+    assert [line for line in decision.warnings if "paired" in line] == ([said] if said else [])

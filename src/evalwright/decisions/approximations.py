@@ -29,8 +29,11 @@ _FEW_RARE = 15
 def approximations_of(decision: Decision, ground: Ground, counting: Counting, pairs: Pairs) -> Iterator[str]:
     """What makes the error rates of a decision approximate, one line each."""
     if decision.units < decision.n and decision.effective_units < _FEW_GROUPS:
-        effective = f"{decision.effective_units:.1f} effective groups of {decision.units}"
-        yield f"units: only {effective}: error rates are approximate"
+        effective, groups = f"{decision.effective_units:.1f}", decision.units
+        few = counted(groups, "group")
+        if effective != f"{groups:.1f}":  # of unequal size
+            few = f"{effective} effective groups of {groups}"
+        yield f"units: only {few}: error rates are approximate"
     # what a guard, a slice or errors have decided does not turn with the difference
     if decision.method in _OF_A_SAMPLE and decision.verdict == ground.verdict(decision.ci) != "undecided":
         yield from _turning_skips(decision, ground)

@@ -184,8 +184,7 @@ def _warnings(decision: Decision, identity: Identity, ground: Ground, counting: 
     lines += approximations_of(decision, ground, counting, pairs)
     for name, side in (("A", decision.a), ("B", decision.b)):
         if decision.n * 2 < side.n:
-            few = f"only {decision.n:,} of the {side.n:,} cases of {name} are paired"
-            lines.append(f"the only case of {name} is not paired" if side.n == 1 else few)
+            lines.append(_few_paired(decision.n, side.n, name))
     if decision.method == BETTING and "errors" in decision.errors.missing:
         both = [errors.target + errors.evaluator for errors in (decision.errors.a, decision.errors.b)]
         lines.append("errors (A {:,}, B {:,}) count as the worst that they could have been".format(*both))
@@ -196,3 +195,11 @@ def _warnings(decision: Decision, identity: Identity, ground: Ground, counting: 
     if terms.group == "none":
         lines.append("groups are switched off: cases count as independent")
     return lines
+
+
+def _few_paired(paired: int, of: int, side: str) -> str:
+    if of == 1:
+        return f"the only case of {side} is not paired"
+    if not paired:
+        return f"none of the {of:,} cases of {side} is paired"
+    return f"only {paired:,} of the {of:,} cases of {side} {'is' if paired == 1 else 'are'} paired"
