@@ -5,7 +5,6 @@ import json
 import pytest
 
 from evalwright.errors import InputError, TargetError
-from evalwright.targets.http.config import unread_entries
 from evalwright.targets.http.protocols import PROTOCOLS
 from targets.loopback import ask, build, chunked
 
@@ -298,6 +297,17 @@ def test_paths_that_read_half_of_a_known_protocol_leave_a_doubt_that_names_it(na
     assert f"stream_format: {name}" in doubt.example
 
 
+@pytest.mark.parametrize("name", ["ai_sdk", "ag_ui", "openai_chat", "openai_responses", "anthropic_messages"])
+def test_paths_do_not_miss_an_error_of_a_known_protocol(name):
+    text = b'data: {"t": "Hal"}\n\n'
+    config = {"stream_format": "sse", "stream_event_field": "$.t"}
+    answer = ask(chunked(text + ERRORS[name]), response_mapping={}, stream=True, **config)
+    assert answer.output.final_answer == "Hal"
+    assert "too busy" in answer.extra["stream_interrupted"]
+    with pytest.raises(TargetError, match="too busy"):
+        ask(chunked(ERRORS[name]), response_mapping={}, stream=True, **config)
+
+
 def test_paths_that_read_the_calls_of_a_protocol_leave_none():
     config = {"stream_event_field": "$.choices[0].delta.content", "stream_tool_call_field": "$..tool_calls"}
     answer = ask(chunked(STREAMS["openai_chat"]), response_mapping={}, stream=True, stream_format="sse", **config)
@@ -306,11 +316,7 @@ def test_paths_that_read_the_calls_of_a_protocol_leave_none():
 
 @pytest.mark.parametrize("form", PROTOCOLS)
 def test_paths_have_no_effect_in_a_known_protocol(form):
-    with pytest.raises(InputError, match="'stream_event_field' has no effect"):
-        build(endpoint="http://localhost:1/", stream=True, stream_format=form, stream_event_field="$.x")
-
-
-def test_a_response_mapping_has_no_effect_on_a_stream():
-    config = {"stream": True, "stream_format": "ai_sdk", "response_mapping": {"final_answer": "$.x"}}
-    assert [key for key, _ in unread_entries(config)] == ["response_mapping"]
-    assert list(unread_entries({**config, "stream": False})) == []
+    paths = {"stream_event_field": "$.x", "response_mapping": {"final_answer": "$.x"}}
+    with pytest.raises(InputError) as raised:
+        build(endpoint="http://localhost:1/", stream=True, stream_format=form, **paths)
+    assert [problem.key for problem in raised.value.problems] == [*reversed(paths)]

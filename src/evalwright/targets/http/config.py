@@ -65,8 +65,6 @@ def mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def unread_entries(config: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
     """Entries of the two mappings that have no effect."""
-    if config.get("stream") is True and config.get("response_mapping"):
-        yield "response_mapping", "'response_mapping' has no effect on a stream, whose events have parts of their own"
     for key, known in (("response_mapping", MAPPING_KEYS), ("stream_event_mapping", EVENT_KEYS)):
         yield from unknown(config.get(key), known, f"{key!r}", key)
 
@@ -155,7 +153,7 @@ def _stream_mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
     mapping = config.get("stream_event_mapping")
     token = mapping.get("token") if isinstance(mapping, dict) else None
     if form in PROTOCOLS:
-        for key in ("stream_event_mapping", *FIELDS.values()):
+        for key in ("response_mapping", "stream_event_mapping", *FIELDS.values()):
             if config.get(key):
                 yield key, f"{key!r} has no effect: where the parts of events are is known in 'stream_format' {form}"
     elif form != "raw_chunks" and not (token or config.get("stream_event_field")):

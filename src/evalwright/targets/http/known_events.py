@@ -6,7 +6,7 @@ from typing import Any
 
 from evalwright.targets.http.turns import object_at, objects_at
 
-__all__ = ["misread_in"]
+__all__ = ["misread_in", "reported_error"]
 
 _CALLS = {
     "tool-input-available": "ai_sdk",
@@ -38,6 +38,17 @@ def misread_in(event: Any, has_text: bool, has_call: bool) -> str:
         return f"{kind} is no text of the answer; stream_format: {_NO_TEXT[kind]} reads it"
     form = "" if has_call else _CALLS.get(kind) or _inner(kind, event)
     return f"nothing reads a tool call{f' of {kind}' if kind else ''}; stream_format: {form} reads it" if form else ""
+
+
+def reported_error(event: Any) -> str | None:
+    """The text of an event of a known protocol that says that the answer failed; None for other events."""
+    kind = event.get("type") if isinstance(event, dict) else None
+    if kind == "response.failed":
+        event = object_at(object_at(event, "response"), "error")
+    elif kind not in ("error", "RUN_ERROR"):
+        return None
+    texts = (event.get(key) for key in ("errorText", "message"))
+    return next((text for text in texts if isinstance(text, str) and text), str(kind))
 
 
 def _inner(kind: str, event: dict[str, Any]) -> str:

@@ -14,7 +14,7 @@ from evalwright.model.trace import Answer
 from evalwright.targets.http.agent_protocols import AiSdkEvents
 from evalwright.targets.http.body import error_in
 from evalwright.targets.http.call_pieces import CallPieces
-from evalwright.targets.http.known_events import misread_in
+from evalwright.targets.http.known_events import misread_in, reported_error
 from evalwright.targets.http.mapping import answer_of_parts, text_of
 from evalwright.targets.http.paths import JsonPath
 from evalwright.targets.http.protocols import PROTOCOLS
@@ -228,7 +228,7 @@ class EventReader:
             token=text_of(parts.get("token")),
             done=not (done is None or done is False or done == ""),
             tool_calls=parts.get("tool_call"),
-            error=error_in(document),
+            error=error_in(document) or reported_error(document),
             misread=known,
         )
 
