@@ -260,9 +260,15 @@ def test_a_reply_of_the_responses_api_has_thoughts_calls_and_usage():
 
 
 def test_calls_that_the_responses_api_runs_itself_are_kept():
+    mcp = {"type": "mcp_call", "id": "m", "name": "delete", "arguments": '{"a": 1}', "server_label": "s"}
     output = [
         {"type": "web_search_call", "id": "w", "status": "completed", "action": {"query": "x"}},
-        {"type": "mcp_call", "id": "m", "name": "delete", "arguments": '{"a": 1}', "server_label": "s", "output": "ok"},
+        {**mcp, "output": "ok", "error": None},
+        {**mcp, "output": None, "error": {"type": "http_error", "code": 500}},
+        {**mcp, "output": None},
+        {"type": "file_search_call", "id": "f", "queries": ["q"], "results": [{"text": "t"}]},
+        {"type": "code_interpreter_call", "id": "i", "code": "1", "container_id": "c", "outputs": None},
+        {"type": "image_generation_call", "id": "g", "status": "completed", "result": "iVBORw0KGgo="},
         {"type": "custom_tool_call", "call_id": "c", "name": "bash", "input": "rm"},
     ]
     (found,), _ = outcomes_of([responded(*output)], ChatRequest("gpt-test", CONVERSATION, api="responses"))
@@ -270,6 +276,11 @@ def test_calls_that_the_responses_api_runs_itself_are_kept():
     assert found.served_calls == [
         ServedCall(ToolCall("web_search", "w", {"action": {"query": "x"}})),
         ServedCall(ToolCall("delete", "m", {"a": 1}), "ok"),
+        ServedCall(ToolCall("delete", "m", {"a": 1}), {"type": "http_error", "code": 500}),
+        ServedCall(ToolCall("delete", "m", {"a": 1})),
+        ServedCall(ToolCall("file_search", "f", {"queries": ["q"]}), {"results": [{"text": "t"}]}),
+        ServedCall(ToolCall("code_interpreter", "i", {"code": "1", "container_id": "c"})),
+        ServedCall(ToolCall("image_generation", "g", {}), "[image]"),
     ]
 
 

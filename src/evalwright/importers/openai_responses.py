@@ -15,6 +15,7 @@ from evalwright.importers.sources import ImportNotes
 from evalwright.importers.token_counts import openai_tokens, recorded_time
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of
+from evalwright.model.chat import SERVED_RESULTS
 from evalwright.model.trace import TraceError
 
 __all__ = ["OpenAIResponses", "read_item"]
@@ -116,15 +117,11 @@ def read_item(
         reading.notes.lose(f"items of type {kind!r}")
 
 
-_RETURNED = ("results", "outputs", "result", "output")
-"""Where items of tools that the provider runs have what these returned."""
-
-
 def _hosted_call(talk: Transcript, name: str, call_id: Any, item: dict[str, Any], reading: ImportFindings) -> None:
     """A call of a tool of the provider, with its result, if the item has it."""
-    known = ("type", "id", "status", "call_id", *_RETURNED)
+    known = ("type", "id", "status", "call_id", *SERVED_RESULTS)
     talk.call(name, call_id, {key: item[key] for key in item if key not in known})
-    returned: Any = {key: item[key] for key in _RETURNED if item.get(key) is not None}
+    returned: Any = {key: item[key] for key in SERVED_RESULTS if item.get(key) is not None}
     failed = item.get("status") == "failed"
     if name == "image_generation" and returned:
         returned = texts_of([{"type": "image"}], reading.notes)

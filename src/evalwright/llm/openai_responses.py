@@ -11,7 +11,7 @@ from evalwright.llm.failures import failure_of
 from evalwright.llm.fitting import Fit
 from evalwright.llm.posts import posted
 from evalwright.llm.replies import arguments_in, checked_reply, count_of, reading_reply, silent, tool_content
-from evalwright.model.chat import ChatReply, ChatRequest, ServedCall, Usage
+from evalwright.model.chat import SERVED_RESULTS, ChatReply, ChatRequest, ServedCall, Usage
 from evalwright.model.trace import ToolCall
 
 __all__ = ["respond"]
@@ -98,10 +98,15 @@ def _reply(response: Any, model: str, latency_ms: int, limit: int | None) -> Cha
 def _served_call(item: Any) -> ServedCall:
     """A call that the provider itself ran: `web_search_call`, `mcp_call` and so on."""
     if item.type == "mcp_call":
-        result = None if item.output is None else tool_content(item.output)
-        return ServedCall(ToolCall(item.name, item.id, arguments_in(item.arguments)), result)
-    arguments = {key: value for key, value in item.items() if key not in ("type", "id", "call_id", "status")}
-    return ServedCall(ToolCall(item.type.removesuffix("_call"), item.call_id or item.id, arguments))
+        result = item.output if item.error is None else item.error
+        return ServedCall(ToolCall(item.name, item.id, arguments_in(item.arguments)), None if result is None else tool_content(result))
+    name = item.type.removesuffix("_call")
+    returned: Any = {key: item[key] for key in SERVED_RESULTS if item.get(key) is not None}
+    if name == "image_generation" and returned:
+        returned = "[image]"
+    known = ("type", "id", "call_id", "status", *SERVED_RESULTS)
+    arguments = {key: value for key, value in item.items() if key not in known}
+    return ServedCall(ToolCall(name, item.call_id or item.id, arguments), returned or None)
 
 
 def _usage(usage: Any) -> Usage:

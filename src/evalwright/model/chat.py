@@ -11,6 +11,7 @@ from evalwright.model.plan import Price
 from evalwright.model.trace import ToolCall
 
 __all__ = [
+    "SERVED_RESULTS",
     "ChatMessage",
     "ChatReply",
     "ChatRequest",
@@ -112,6 +113,10 @@ class ServedCall(msgspec.Struct, frozen=True):
     call: ToolCall
     result: dict[str, Any] | str | None = None
     """None if the reply does not contain it."""
+
+
+SERVED_RESULTS = ("results", "outputs", "result", "output")
+"""Where the items of OpenAI's Responses API for such calls have what the tool returned."""
 
 
 class ChatReply(msgspec.Struct, frozen=True):
