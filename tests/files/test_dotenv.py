@@ -88,6 +88,7 @@ def test_a_file_cannot_set_the_address_for_a_key_of_the_environment(tmp_path, ad
         ("OPENAI_BASE_URL=http://x\nOPENAI_API_KEY=of-the-file", {}),
         ("OPENAI_BASE_URL=http://x", {"OPENAI_BASE_URL": "http://y", "OPENAI_API_KEY": "sk-real"}),
         ("OPENAI_BASE_URL=http://x", {"ANTHROPIC_API_KEY": "sk-real", "OPENAI_ORG": "me"}),
+        ("OPENAI_BASE_URL=http://x", {"OPENAI_API_KEY": ""}),
         ("OPENAI_API_KEY=of-the-file", {"OPENAI_BASE_URL": "http://y"}),
         ("OPENAI_BASE_URL=", {"OPENAI_API_KEY": "sk-real"}),
         ("OPENAI_MODEL=gpt", {"OPENAI_API_KEY": "sk-real"}),

@@ -128,3 +128,15 @@ def test_a_target_of_a_plug_in_may_say_what_it_reads(monkeypatch: pytest.MonkeyP
 
 def test_keys_of_a_function_are_its_own() -> None:
     assert list(unread_of("python_function", {"target": "a:b", "tone": "kind"})) == []
+
+
+@pytest.mark.parametrize(
+    ("agent", "limits", "keys"),
+    [
+        ("codex", {"max_turns": 5, "max_budget_usd": 1}, ["max_turns", "max_budget_usd"]),
+        ("codex", {"max_turns": None}, []),
+        ("claude", {"max_turns": 5, "max_budget_usd": 1}, []),
+    ],
+)
+def test_a_limit_that_an_agent_does_not_have_is_named(agent: str, limits: dict[str, Any], keys: list[str]) -> None:
+    assert [key for key, _ in unread_of("coding_agent", {"agent": agent, **limits})] == keys

@@ -157,7 +157,7 @@ def test_an_agent_that_retries_until_its_timeout_reports_the_cause(tmp_path):
     [
         (lines(*CLAUDE), "", "agent_error", "breaks off before its end"),
         (lines(*CLAUDE)[:-40], "exit 9", "agent_error", "exit code 9"),
-        (b"", "echo no disk >&2; exit 1", "agent_error", "exit code 1: no disk"),
+        (b"", r"printf 'no disk \377\n' >&2; exit 1", "agent_error", "exit code 1: no disk \ufffd"),
         (b"", "", "agent_error", "printed no messages"),
         (lines(*CLAUDE, {**RESULT, "is_error": True, "result": "API Error: 529"}), "exit 1", "agent_error", "529"),
         (
@@ -293,7 +293,7 @@ def test_login_tokens_are_in_no_trace_and_no_stream(tmp_path):
 
 def test_any_program_is_an_agent_whose_stdout_is_text_or_a_known_format(tmp_path):
     got = answer("command", b" It is.\n\nYes.\n", tmp_path)
-    assert got.error is None
+    assert (got.error, got.extra, got.doubts) == (None, {}, ())
     assert got.output.final_answer == " It is.\n\nYes."
     assert (tmp_path / "stdin").read_text() == CASE.input["prompt"]
     got = answer("command", lines(*CODEX), tmp_path, output="codex", prompt_prefix="Think.")

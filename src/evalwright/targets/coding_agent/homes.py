@@ -21,13 +21,8 @@ _SHORTEST = 12
 
 
 def clean_home(program: Program, folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment for an agent whose home is the new folder `folder`, with the user's login. Raises OSError.
-
-    An agent whose home cannot be set keeps the user's.
-    """
+    """The environment for an agent whose home is the new folder `folder`, with the user's login. Raises OSError."""
     env = {name: value for name, value in environ.items() if name not in _OF_A_SESSION}
-    if not program.home:
-        return env
     homes = homes_of(program, str(folder))
     Path(homes[program.home[0]]).mkdir(mode=0o700, parents=True)
     for name, source in _logins(program, environ):

@@ -18,7 +18,6 @@ import msgspec
 
 from evalwright.errors import InputError, counted
 from evalwright.files.masker import Masker
-from evalwright.files.plain import clean_text
 from evalwright.importers.imported_records import Imported, ImportFindings
 from evalwright.importers.record_values import RECORDING_DEPTH, too_deep
 from evalwright.model.trace import Answer, Doubt, Output, Trace, TraceError, TraceMessage
@@ -156,8 +155,7 @@ class AgentStream:
     def _text(self) -> Answer:
         with self.raw.open("rb") as file:
             data = file.read(_LONGEST_TEXT)
-        notes: list[str] = []
-        text = clean_text(data.decode(errors="replace"), "final_answer", notes).rstrip("\r\n")
+        text = data.decode(errors="replace").rstrip("\r\n")
         if self._size > len(data):
             self._warn(f"only the first {len(data):,} bytes of the answer were kept")
         return self._with_warnings(Answer(Output(text)))
