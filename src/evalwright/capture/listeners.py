@@ -117,7 +117,7 @@ def _is_step(span: object) -> bool:
 PROCESS = _Process()
 
 
-def init(capture_content: bool = True, queue_size: int = 1000) -> None:
+def init(queue_size: int = 1000) -> None:
     """Start recording; a second call changes nothing.
 
     Attaches to the application's tracer provider if it has one, and sets one if it has none.

@@ -124,7 +124,7 @@ def _part(ground: Ground, pair: JudgedPair, verdict: DecisionVerdict) -> JudgePa
     """
     if ground.left_out:
         pair = pair.of({*pair.a, *pair.b} - {*ground.left_out})
-    differences, senseless = _differences(ground, pair), False
+    differences, senseless = _differences(pair), False
     part = JudgePart(pair.evaluator, pair.labels(), "")
     if pair.balanced():
         _weigh(part, ground, pair, differences)
@@ -143,7 +143,7 @@ def _part(ground: Ground, pair: JudgedPair, verdict: DecisionVerdict) -> JudgePa
     return part
 
 
-def _differences(ground: Ground, pair: JudgedPair) -> _Differences:
+def _differences(pair: JudgedPair) -> _Differences:
     differences = _Differences([], [], [], [], [], all(len(c) == 1 for side in (pair.a, pair.b) for c in side.values()))
     for case, before in pair.a.items():
         after = pair.b.get(case)

@@ -99,7 +99,8 @@ def _served_call(item: Any) -> ServedCall:
     """A call that the provider itself ran: `web_search_call`, `mcp_call` and so on."""
     if item.type == "mcp_call":
         result = item.output if item.error is None else item.error
-        return ServedCall(ToolCall(item.name, item.id, arguments_in(item.arguments)), None if result is None else tool_content(result))
+        call = ToolCall(item.name, item.id, arguments_in(item.arguments))
+        return ServedCall(call, None if result is None else tool_content(result))
     name = item.type.removesuffix("_call")
     returned: Any = {key: item[key] for key in SERVED_RESULTS if item.get(key) is not None}
     if name == "image_generation" and returned:

@@ -90,12 +90,12 @@ __all__ = [
 
 
 def init(capture_content: bool = True, queue_size: int = 1000) -> None:
-    """Start recording; a second call changes nothing.
+    """Start recording; a second call changes nothing. Contents are recorded whatever `capture_content` is.
 
     Attaches to the application's tracer provider, or sets one if it has none. If PIXIE_TRACING is on, what passes
     `wrap` and the calls of models are appended to the file PIXIE_TRACE_OUTPUT.
     """
-    listeners.init(capture_content, queue_size)
+    listeners.init(queue_size)
     config = get_config()
     if config.tracing_enabled and config.trace_output:
         from evalwright.formats.pixie.trace_files import log_into
