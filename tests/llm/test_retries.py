@@ -242,6 +242,15 @@ def test_openai_states_the_time_to_the_millisecond_and_a_used_up_limit_states_on
     assert failure_of(Refusal({**refusal.response.headers, "retry-after": "3"})).retry_after == 3
 
 
+class APITimeoutError(Exception):
+    """As that of the clients: a client that is passed may have a limit of its own."""
+
+
+def test_a_call_that_took_too_long_for_its_client_is_made_again():
+    failure = failure_of(APITimeoutError("Request timed out."))
+    assert (failure.kind, failure.retryable) == ("timeout", True)
+
+
 class Refusal(Exception):
     """As the official clients raise it."""
 

@@ -30,7 +30,7 @@ def test_a_home_that_a_variable_names_is_the_users_own_too(
     own = tmp_path / "elsewhere"
     for name in (login, "skills/other/SKILL.md"):
         (own / name).parent.mkdir(parents=True, exist_ok=True)
-        (own / name).write_text(json.dumps({"token": f"tok-{MARK}-secret"}))
+        (own / name).write_text(json.dumps({"token": f"tok-{MARK}-secret", "expires": 5}))
     monkeypatch.setenv(variable, str(own))
     env, files = environment_of(agent, stream, tmp_path)
     assert env[variable] == str(Path(env["HOME"], below)) != str(own)

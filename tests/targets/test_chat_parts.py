@@ -173,6 +173,13 @@ def test_a_key_in_the_suite_is_refused_without_being_shown() -> None:
     assert "sk-123" not in listed
 
 
+@pytest.mark.parametrize("address", ["http://models:99999/v1", "http://models:0/v1", "http://models:v1", "https:///v1"])
+def test_an_address_without_a_host_or_with_no_port_is_a_mistake(address) -> None:
+    (listed,) = problems("openai_chat", {"model": "m", "base_url": address})
+    assert "expected an address such as" in listed
+    assert repr(address) in listed
+
+
 SIMULATOR = {
     "user_model": "claude-x",
     "user_persona_prompt": "terse",
@@ -185,6 +192,7 @@ SIMULATOR = {
     ("change", "expected"),
     [
         ({"stopping_criterion": {"type": "turn_cuont"}}, ["stopping_criterion.type"]),
+        ({"stopping_criterion": {"type": 5}}, ["stopping_criterion.type"]),
         ({"stopping_criterion": {"type": "turn_count", "n": 0}}, ["stopping_criterion.n"]),
         ({"stopping_criterion": {"type": "turn_count", "n": True}}, ["stopping_criterion.n"]),
         ({"stopping_criterion": {"type": "content_match", "patterns": []}}, ["stopping_criterion.patterns"]),
@@ -194,7 +202,7 @@ SIMULATOR = {
         ({"inner_system": {"adapter": "openai_chat"}}, ["inner_system.model"]),
         ({"user_model": " ", "max_turns": 0, "inner_system": None}, ["user_model", "inner_system", "max_turns"]),
     ],
-    ids=["type", "n", "bool", "patterns", "judge", "adapter", "unknown", "inner", "several"],
+    ids=["type", "no-text", "n", "bool", "patterns", "judge", "adapter", "unknown", "inner", "several"],
 )
 def test_every_mistake_of_a_simulation_is_reported_at_its_key(change, expected) -> None:
     assert [line.split(":")[0] for line in problems("user_simulator", SIMULATOR | change)] == expected
