@@ -288,6 +288,24 @@ def test_nothing_of_a_suite_is_executed_until_it_is_run(tmp_path: Path) -> None:
     assert not (tmp_path / "CANARY").exists()
 
 
+STRANGE = """
+name: s
+dataset: data.jsonl
+colour: red
+target: {kind: http, url: "http://127.0.0.1:1"}
+graders: {g: {kind: tool, function: contains}}
+gate: {kind: simple, metric_key: g, op: gte, value: 0.5}
+"""
+
+
+@pytest.mark.parametrize("words", [["validate"], ["run", "--dry-run"], ["convert", "--to", "native", "--out", "new"]])
+def test_an_option_of_a_format_counts_in_every_command_that_reads_its_suites(tmp_path: Path, words: list[str]) -> None:
+    (tmp_path / "suite.yaml").write_text(STRANGE)
+    (tmp_path / "data.jsonl").write_text('{"input": "hi", "ground_truth": "hi"}\n')
+    ended = Project(tmp_path).evalwright(*words, "suite.yaml", "--strict")
+    assert (ended.code, "colour  nothing reads this key" in ended.err) == (2, True)
+
+
 def test_import_executes_the_code_and_says_what(tmp_path: Path) -> None:
     made = project(tmp_path, {"a": "thanks"})
     (tmp_path / "agent.py").write_text(EVIL + "globals()['run'] = 3\n")

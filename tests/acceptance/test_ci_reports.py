@@ -151,12 +151,15 @@ def test_options_that_nothing_would_read_are_refused(
     assert said in ended.err
 
 
-def test_a_report_is_added_to_a_file(two: tuple[Project, Path, Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("options", "times"), [(["--append"], 2), ([], 1)])
+def test_a_report_is_added_to_a_file_or_replaces_it(
+    two: tuple[Project, Path, Path], tmp_path: Path, options: list[str], times: int
+) -> None:
     made, _, after = two
     out = tmp_path / "all.md"
     for _ in range(2):
-        assert made.evalwright("report", after, "--out", out, "--append").code == 0
-    assert out.read_text().count("**Failed: 12 cells did not pass; 14.3%") == 2
+        assert made.evalwright("report", after, "--out", out, *options).code == 0
+    assert out.read_text().count("**Failed: 12 cells did not pass; 14.3%") == times
 
 
 def test_the_first_line_says_what_has_no_verdict(tmp_path: Path) -> None:

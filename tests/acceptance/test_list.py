@@ -23,7 +23,7 @@ from unprivileged import as_nobody
 
 def test_list_runs_has_a_line_for_each(made: Project) -> None:
     ended = made.evalwright("list", "runs", "a")
-    assert ended.code == 0
+    assert (ended.code, ended.err) == (0, "")
     assert ended.out.splitlines()[1].endswith("complete      8  v 100.0%, w 66.7%")
 
 

@@ -128,6 +128,13 @@ def test_every_command_that_calls_models_checks_the_options_about_them(tmp_path:
     assert (ended.code, "--cache cache has no effect" in ended.err) == (2, True)
 
 
+@pytest.mark.parametrize("command", ["resume", "retry"])
+def test_a_lease_is_for_shards(tmp_path: Path, command: str) -> None:
+    here = project(tmp_path, {"a": "thanks"})
+    ended = here.evalwright(command, str(here.run()), "--lease", "ledger.db")
+    assert (ended.code, "--lease: this run is no shard" in ended.err) == (2, True)
+
+
 def _with_single_spaces(text: str) -> str:
     return " ".join(text.split())
 
