@@ -128,6 +128,28 @@ def test_every_command_that_calls_models_checks_the_options_about_them(tmp_path:
     assert (ended.code, "--cache cache has no effect" in ended.err) == (2, True)
 
 
+JUDGE = (
+    '  - {name: nice, type: llm_judge, config: {model: "python:judge:reply", rubric: "Is it nice?",'
+    " scale: {min: 0, max: 1}, pass_threshold: 0.5}}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("replayed", "words"),
+    [(False, ["audit", "--judges"]), (False, ["re-evaluate"]), (True, ["retry", "--include-evaluator-failures"])],
+)
+def test_every_command_that_calls_models_obeys_the_options_about_them(
+    tmp_path: Path, replayed: bool, words: list[str]
+) -> None:
+    here = project(tmp_path, {"a": "thanks"}, EVAL.replace("output:", f"{JUDGE}output:"))
+    (tmp_path / "judge.py").write_text("""def reply(request): return '{"score": 1, "reason": "fine"}'""")
+    (tmp_path / "none.jsonl").touch()
+    options = ["--replay", "none.jsonl"]
+    run = here.run(*(options if replayed else []))
+    ended = here.evalwright(*words, str(run), *options)
+    assert (ended.code, "is not recorded in none.jsonl" in _with_single_spaces(ended.out)) == (3, True)
+
+
 @pytest.mark.parametrize("command", ["resume", "retry"])
 def test_a_lease_is_for_shards(tmp_path: Path, command: str) -> None:
     here = project(tmp_path, {"a": "thanks"})
