@@ -155,6 +155,25 @@ def test_nothing_is_decided_over_records_that_cannot_be_read(made: Project, dama
     assert (ended.code, line in ended.err) == (3, True)
 
 
+@pytest.mark.parametrize(
+    ("scores", "options", "code", "said"),
+    [
+        ((0.9, 0.5), (), 0, "win   +0.250  e0\ntie   +0.000  e1\n1 won, 0 lost, 1 tied; mean change +0.125 over 2 "),
+        ((0.5, 0.5), (), 1, "loss  -0.150  e0\n"),
+        ((0.5, 0.5), ("--threshold", "0.2"), 1, "tie   -0.150  e0\n"),
+        ((), (), 0, ""),
+    ],
+)
+def test_result_files_are_compared_case_by_case(
+    tmp_path: Path, scores: tuple[float, ...], options: tuple[str, ...], code: int, said: str
+) -> None:
+    for name, numbers in (("a", (0.65, 0.5)), ("b", scores)):
+        lines = [json.dumps({"eval_id": f"e{i}", "score": number}) + "\n" for i, number in enumerate(numbers)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(lines))
+    ended = Project(tmp_path).evalwright("compare", "a.jsonl", "b.jsonl", *options)
+    assert (ended.code, ended.out[: len(said)], "no case in common" in ended.err) == (code, said, not scores)
+
+
 def test_reports_show_the_metadata_of_the_suite(tmp_path: Path) -> None:
     made = project(tmp_path, {"a": "thanks"}, EVAL + "metadata: {team: blue-1}\n")
     run = made.run()

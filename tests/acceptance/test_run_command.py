@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.projects import EVAL, TWO_SYSTEMS, project, rows
+from acceptance.projects import EVAL, TWO_SYSTEMS, Project, project, rows
 
 
 @pytest.mark.parametrize(
@@ -134,6 +134,11 @@ JUDGE = (
 )
 
 
+def judged(folder: Path) -> Project:
+    (folder / "judge.py").write_text("""def reply(request): return '{"score": 1, "reason": "fine"}'""")
+    return project(folder, {"a": "thanks"}, EVAL.replace("output:", f"{JUDGE}output:"))
+
+
 @pytest.mark.parametrize(
     ("replayed", "words"),
     [(False, ["audit", "--judges"]), (False, ["re-evaluate"]), (True, ["retry", "--include-evaluator-failures"])],
@@ -141,13 +146,24 @@ JUDGE = (
 def test_every_command_that_calls_models_obeys_the_options_about_them(
     tmp_path: Path, replayed: bool, words: list[str]
 ) -> None:
-    here = project(tmp_path, {"a": "thanks"}, EVAL.replace("output:", f"{JUDGE}output:"))
-    (tmp_path / "judge.py").write_text("""def reply(request): return '{"score": 1, "reason": "fine"}'""")
+    here = judged(tmp_path)
     (tmp_path / "none.jsonl").touch()
     options = ["--replay", "none.jsonl"]
     run = here.run(*(options if replayed else []))
     ended = here.evalwright(*words, str(run), *options)
     assert (ended.code, "is not recorded in none.jsonl" in _with_single_spaces(ended.out)) == (3, True)
+
+
+@pytest.mark.parametrize("command", ["audit", "re-evaluate", "resume", "retry"])
+def test_every_command_that_goes_on_with_a_run_may_trust_it(tmp_path: Path, command: str) -> None:
+    here = judged(tmp_path)
+    run = here.run()
+    plan = json.loads((run / "plan.json").read_text())
+    (run / "plan.json").write_text(json.dumps({**plan, "seal": ""}))
+    (tmp_path / "eval.yaml").unlink()
+    refused = here.evalwright(command, run)
+    assert (refused.code, "is not known to be a run of your own" in refused.err) == (2, True)
+    assert here.evalwright(command, run, "--trust-run").code == 0
 
 
 @pytest.mark.parametrize("command", ["resume", "retry"])
