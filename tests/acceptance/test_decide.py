@@ -75,8 +75,9 @@ def test_what_it_would_take_is_of_the_claim_that_is_open(made: Project) -> None:
 
 def test_errors_that_could_turn_it_leave_it_undecided(made: Project) -> None:
     a, b = ran(made, "1x60"), ran(made, "1x48 ex12")
-    code, decision = decided(made, a, b, "--margin", "0.15")
+    code, decision = decided(made, a, b, "--margin", "0.15", "--alpha", "0.2")
     assert (code, decision["verdict"], decision["reasons"]) == (3, "undecided", ["errors"])
+    assert decision["alpha"] == 0.2
     errors = decision["errors"]
     assert isinstance(errors, dict)
     assert (errors["b"], errors["same_verdict"]) == ({"target": 12, "evaluator": 0, "not_run": 0}, False)

@@ -227,11 +227,13 @@ def test_tokens_that_cannot_be_are_unknown(tmp_path):
     assert (got.metrics.token_input, got.metrics.token_output, got.metrics.cost_usd) == (None, None, None)
 
 
-def test_a_skill_is_there_without_its_evals_while_the_agent_works_and_is_no_work_of_its(tmp_path):
+@pytest.mark.parametrize("named", [False, True])
+def test_a_skill_is_there_without_its_evals_while_the_agent_works_and_is_no_work_of_its(tmp_path, named):
     skill, workspace = tmp_path / "skill", tmp_path / "cell"
+    front = "---\nname: its-own\n---\n" if named else "---\nname: 'my-skill' # so\n---\n"
     for name in ("SKILL.md", "scripts/run.sh", "evals/evals.json", ".git/HEAD", "runs/r1/plan.json"):
         (skill / name).parent.mkdir(parents=True, exist_ok=True)
-        (skill / name).write_text("---\nname: 'my-skill' # so\n---\n" if name == "SKILL.md" else "x")
+        (skill / name).write_text(front if name == "SKILL.md" else "x")
     links = {
         "again": "scripts", "scripts/top": "../SKILL.md",
         "answers": "evals", "criteria.json": "evals/evals.json", "gone": "nowhere", "old": "runs/r1", "out": "..",
@@ -241,7 +243,7 @@ def test_a_skill_is_there_without_its_evals_while_the_agent_works_and_is_no_work
         (skill / name).symlink_to(meant)
     workspace.mkdir()
     command = printing(lines(*CLAUDE, RESULT), tmp_path, then="echo > made.txt; echo > .claude/skills/my-skill/new")
-    agent = target("claude", command=command, skills=[str(skill)])
+    agent = target("claude", command=command, skills={"my-skill": str(skill)} if named else [str(skill)])
     [warning] = agent.warnings
     assert [f"{name} -> {meant} (" in warning.message for name, meant in links.items()] == [False] * 2 + [True] * 7
     with working_in(workspace):

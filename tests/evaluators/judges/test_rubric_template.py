@@ -31,6 +31,17 @@ def test_a_suite_of_letta_0_9_gets_its_wrapper_and_system_text():
     assert "".join(parts) in message
 
 
+@pytest.mark.parametrize(
+    ("model", "set_to", "sent"),
+    [("o1-mini", 0, 1), ("o3", 0, 1), ("openai/gpt-5-mini", 0, 1), ("o1-mini", 0.5, 0.5), ("gpt-4o1", 0, 0)],
+)
+def test_models_that_reason_get_the_only_temperature_that_they_accept(model, set_to, sent):
+    models = Scripted(says(REPLY))
+    config = {"model": model, "prompt": "{submission}", "temperature": set_to}
+    judged("rubric_template", config, models, of=Case("c", "?"), on=trace("Rome"))
+    assert models.requests[0].temperature == sent
+
+
 def test_there_is_no_part_for_a_ground_truth_that_is_not_there():
     _, message = prompt_of({"prompt": "Be strict.", "wrapper": "letta_0_9"}, extra={})
     assert "Ground Truth" not in message
