@@ -1,5 +1,6 @@
 """A stored run, and one in memory: what they show."""
 
+import json
 import pickle
 import shutil
 import signal
@@ -20,6 +21,18 @@ def test_records_that_cannot_be_read_are_named(run, look):
     results.write_text("".join([first, second[:40] + "\n", *others]))
     with pytest.warns(UserWarning, match=r"results\.jsonl:2"):
         look(ew.open_run(run.path))
+
+
+@pytest.mark.parametrize("numbered", [True, False], ids=["ours", "of another program"])
+@pytest.mark.parametrize("kept", [0, 2])
+def test_a_cell_whose_case_is_lost_has_what_its_trace_says_of_it(run, kept, numbered):
+    wanted = [(cell.case.id, cell.case.input, cell.status) for cell in run]
+    cases, traces = run.path / "cases.jsonl", run.path / "traces.jsonl"
+    cases.write_text("".join(cases.read_text().splitlines(keepends=True)[:kept]))
+    if not numbered:
+        records = [json.loads(line) for line in traces.read_text().splitlines()]
+        traces.write_text("".join(json.dumps({**record, "case_index": None}) + "\n" for record in records))
+    assert [(cell.case.id, cell.case.input, cell.status) for cell in ew.open_run(run.path)] == wanted
 
 
 def test_views(run):

@@ -169,8 +169,9 @@ class Run:
                 warnings.warn(f"{self._label}: {note}", stacklevel=3)
             for trace, results, verdict in chain(first, ordered):
                 while trace.case_index is not None and position < trace.case_index:
-                    position, case = next(cases)
-                if case is None or position != trace.case_index:  # runs of other programs have no list of their cases
+                    position, case = next(cases, (trace.case_index, None))
+                # Runs of other programs have no list of their cases, and ours may have lost it.
+                if case is None or position != trace.case_index:
                     case = Case(trace.case_id, trace.input)
                 status = verdict or cell_verdict(plan.pass_criteria, needed, trace, results)
                 yield Cell(case, trace, results, status)
