@@ -95,7 +95,7 @@ def command(
     """May run B replace run A? SHIP (exit 0), DON'T (1) or UNDECIDED (3), and what it would take to decide.
 
     SHIP: B is shown not to be worse by more than the margin, and every guard holds. DON'T: B is shown to be worse by
-    more, or a guard is broken. Errors count in no rate, nor do cells that were not run yet; if they could change the
+    more, or a guard is broken. No rate includes errors or cells that were not run yet; if these could change the
     decision, or records cannot be read, it is UNDECIDED.
     """
     from evalwright.decisions.clusters import explain

@@ -29,9 +29,9 @@ def command(run: Path, form: str | None, out: Path | None) -> int:
     """Write the run in folder RUN as the result files of the program that its suite was written for.
 
     Runs of any suite can be written for agentv and promptfoo; the other programs' files are for runs of their own
-    suites. The run folder of an eval.yaml is what evalh writes and needs no export. Nothing is overwritten, and what a
-    file cannot say is a warning. The last line of the output is the folder. The exit code is 3 if records cannot be
-    read.
+    suites. The run folder of an eval.yaml is what evalh writes and needs no export. Nothing is overwritten, and a
+    warning names what a file cannot hold. The last line of the output is the folder. The exit code is 3 if records
+    cannot be read.
     """
     from evalwright.cli.screen import print_err, print_out, screen_masker, warn
     from evalwright.reports.text import harmless

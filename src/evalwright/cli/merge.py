@@ -39,7 +39,7 @@ def command(
     """Merge the shards RUN of `evalwright run --shard` into one run and decide its gate.
 
     A RUN is a run folder, a glob of them ('out/*'), a run in SQLite or PostgreSQL. The last line of the output is the
-    merged run's folder, and the exit code is that of its gate, as of a run on one machine.
+    merged run's folder, and the exit code is that of its gate, as for a run on one machine.
     """
     if partial and watch:
         raise click.UsageError("--partial merges what is there, and --watch waits for the rest: choose one")

@@ -78,8 +78,8 @@ def command(
 ) -> int:
     """Print how many cases and trials it takes to show a difference with the suite at PATH; run nothing.
 
-    Exit code 1: the suite as it is does not reach the power, whatever is assumed of how many cases change, or can never
-    pass the gate. Costs and minutes are those of one run.
+    Exit code 1: the suite as it is does not reach the power, however many cases change, or can never pass the gate.
+    Costs and minutes are those of one run.
     """
     import msgspec
 
