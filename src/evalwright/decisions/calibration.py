@@ -33,7 +33,7 @@ from evalwright.model.calibration import (
     Share,
 )
 from evalwright.model.facts import CellKey
-from evalwright.scoring.judged_answers import JudgedAnswers, Judgement
+from evalwright.scoring.judged_answers import JudgedAnswers, Judgement, verdicts_by_variant
 from evalwright.statistics.clusters import cluster_jackknife
 from evalwright.statistics.judges import (
     LabelledUnits,
@@ -223,11 +223,10 @@ def _rates(judgements: Mapping[CellKey, Judgement], pairs: Sequence[_Pair], unit
     labelled: dict[str, list[_Pair]] = {}
     for pair in pairs:
         labelled.setdefault(pair.key[1], []).append(pair)
-    verdicts: dict[str, dict[CellKey, bool]] = {}
-    for key, judgement in judgements.items():
-        if judgement.passed is not None:
-            verdicts.setdefault(key[1], {})[key] = judgement.passed
-    return [_rate(variant, judged, table, labelled.get(variant, []), unit) for variant, judged in verdicts.items()]
+    return [
+        _rate(variant, judged, table, labelled.get(variant, []), unit)
+        for variant, judged in verdicts_by_variant(judgements).items()
+    ]
 
 
 def _rate(

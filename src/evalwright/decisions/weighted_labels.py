@@ -9,7 +9,7 @@ from evalwright.decisions.judge_bias import UnitOf
 from evalwright.errors import counted
 from evalwright.model.calibration import CorrectedRate, JudgeCalibration, Share
 from evalwright.model.facts import CellKey
-from evalwright.scoring.judged_answers import Judgement
+from evalwright.scoring.judged_answers import Judgement, verdicts_by_variant
 from evalwright.statistics.raters import agreement_binary
 from evalwright.statistics.rates import rate_with_design_effect
 from evalwright.statistics.strata import StratifiedRates, Stratum, WeightedRate, stratified_rates
@@ -58,10 +58,7 @@ _CELLS = (True, True), (False, True), (True, False), (False, False)
 
 def weigh(judgements: Mapping[CellKey, Judgement], human: Mapping[CellKey, bool], unit: UnitOf) -> WeightedLabels:
     """Weigh the labels `human` of some of the answers that an evaluator judged."""
-    judged: dict[str, dict[CellKey, bool]] = {}
-    for key, judgement in judgements.items():
-        if judgement.passed is not None:
-            judged.setdefault(key[1], {})[key] = judgement.passed
+    judged = verdicts_by_variant(judgements)
     strata = {
         variant: [_stratum(verdict, of, human, unit) for verdict in (True, False)] for variant, of in judged.items()
     }

@@ -39,7 +39,7 @@ def imported_sessions(
             is_first = True
             yield imported_session(file, format, session.id, talk)
     if not is_first:
-        reading.note_empty(file)
+        reading.note_empty()
 
 
 def agent_sessions(

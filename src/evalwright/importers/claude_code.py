@@ -35,11 +35,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
     agents = AgentFiles(files)
     for file in agents.main:
         yield from _sessions(file, agents.of(file, _names_in), reading)
-    for agent in sorted(agents.alone):
-        if agents.main:
-            reading.notes.lose("files of subagents without the file of their session")
-        else:
-            reading.mistakes.add(agent, "is of a subagent: import the file of its session")
+    reading.lose_agents(agents.alone, with_sessions=bool(agents.main))
 
 
 def _sessions(file: Path, agents: list[Path], reading: ImportFindings) -> Iterator[Imported]:
@@ -54,7 +50,7 @@ def _sessions(file: Path, agents: list[Path], reading: ImportFindings) -> Iterat
             file, key, {"user_message": talk.user_message or ""}, talk.trace("recorded", session.origin())
         )  # fmt: skip
     if not is_session:
-        reading.note_empty(file)
+        reading.note_empty()
 
 
 def _read_sessions(file: Path, agents: list[Path], reading: ImportFindings) -> Iterator[tuple[str, ClaudeSession]]:

@@ -23,11 +23,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
     for file in threads.main:
         new = partial(CodexSession, file, reading.notes, partial(_agents, threads.of(file), reading))
         yield from imported_sessions(file, "codex", new, reading, CODEX_LINES)
-    for agent in sorted(threads.alone):
-        if threads.main:
-            reading.notes.lose("files of subagents without the file of their session")
-        else:
-            reading.mistakes.add(agent, "is of a subagent: import the file of its session")
+    reading.lose_agents(threads.alone, with_sessions=bool(threads.main))
 
 
 def _agents(files: list[tuple[str, Path]], reading: ImportFindings) -> Iterator[tuple[str, Transcript]]:
@@ -35,7 +31,7 @@ def _agents(files: list[tuple[str, Path]], reading: ImportFindings) -> Iterator[
         for session in agent_sessions(file, partial(CodexSession, file, reading.notes), reading, CODEX_LINES):
             talk = session.finished()
             if talk.silent:
-                reading.note_empty(file)
+                reading.note_empty()
             else:
                 yield name, talk
 

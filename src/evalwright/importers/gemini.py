@@ -40,7 +40,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
             session = _Session(file, reading.notes)
             session.answer(json_document(file, reading.mistakes))
             if (talk := session.finished()).silent:
-                reading.note_empty(file)
+                reading.note_empty()
             else:
                 yield imported_session(file, "gemini", session.id, talk)
         else:
@@ -52,7 +52,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
 
 def _kept_chat(file: Path, chat: GeminiChat, reading: ImportFindings) -> Iterator[Imported]:
     if chat.talk.silent:
-        reading.note_empty(file)
+        reading.note_empty()
     elif not len(reading.mistakes):
         yield imported_session(file, "gemini", chat.id, chat.talk)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -57,9 +57,17 @@ class ImportFindings:
     variants: dict[str, str] = field(default_factory=dict)
     """Names of systems that are known only at the end of reading, by the names that recordings have until then."""
 
-    def note_empty(self, file: Path) -> None:
+    def note_empty(self) -> None:
         """Note a file without anything to import; if all files are like that, the import is a mistake."""
         self.notes.lose("files without messages")
+
+    def lose_agents(self, files: Iterable[Path], *, with_sessions: bool) -> None:
+        """Files of subagents without the file of their session: a mistake, unless there are sessions of others."""
+        for file in sorted(files):
+            if with_sessions:
+                self.notes.lose("files of subagents without the file of their session")
+            else:
+                self.mistakes.add(file, "is of a subagent: import the file of its session")
 
     def lose_check(self, kind: str) -> None:
         """Note a check of the original that has no equivalent here; every run of the suite reports it."""

@@ -43,7 +43,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
             for message in dictionaries(messages):
                 session.message(message)
             if session.finished().silent:
-                reading.note_empty(file)
+                reading.note_empty()
             else:
                 yield imported_session(file, "opencode", session.id, session.finished())
 

@@ -62,7 +62,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
 def _imported_talk(file: Path, id: str, talk: OpenHandsConversation, reading: ImportFindings) -> Iterator[Imported]:
     """The conversation, if anything was said in it."""
     if talk.silent:
-        reading.note_empty(file)
+        reading.note_empty()
     else:
         yield _imported(file, id, talk)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Any
 
@@ -13,7 +13,7 @@ from evalwright.model.cell import Attempt, OfCase
 from evalwright.model.facts import CellKey, ResultFacts
 from evalwright.model.protocols import RunReader
 
-__all__ = ["JudgedAnswers", "Judgement", "judged_answers"]
+__all__ = ["JudgedAnswers", "Judgement", "judged_answers", "verdicts_by_variant"]
 
 _NOTHING = msgspec.Raw(b"null")
 
@@ -79,6 +79,15 @@ class JudgedAnswers(msgspec.Struct):
     def unit(self, key: CellKey) -> Hashable:
         """What answers must not share to be independent: their group, or else their case."""
         return self.groups.get(key[0], (key[0],))
+
+
+def verdicts_by_variant(judgements: Mapping[CellKey, Judgement]) -> dict[str, dict[CellKey, bool]]:
+    """For each variant, its cells that the evaluator passed or failed."""
+    verdicts: dict[str, dict[CellKey, bool]] = {}
+    for key, judgement in judgements.items():
+        if judgement.passed is not None:
+            verdicts.setdefault(key[1], {})[key] = judgement.passed
+    return verdicts
 
 
 def judged_answers(reader: RunReader, evaluators: Collection[str]) -> JudgedAnswers:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from evalwright.statistics.distributions import Interval, t_quantile
 from evalwright.statistics.latency import QuantileByUnit
 from evalwright.statistics.paired import joined_error
-from evalwright.statistics.units import units_of
+from evalwright.statistics.units import by_group, units_of
 
 __all__ = ["LEAST_UNITS", "QuantileRatio", "RatioOfMeans", "quantile_ratio", "ratio_of_means"]
 
@@ -63,12 +63,7 @@ def _ratio_of_sums(before: Sequence[float], after: Sequence[float], df: float, c
 
 def _totals(values: Sequence[float], groups: Sequence[Hashable] | None) -> list[float]:
     """For each unit, in the order in which they first appear; no digit depends on the order of its cases."""
-    if groups is None:
-        return list(values)
-    members: dict[Hashable, list[float]] = {}
-    for value, group in zip(values, groups, strict=True):
-        members.setdefault(group, []).append(value)
-    return list(map(fsum, members.values()))
+    return list(values) if groups is None else list(map(fsum, by_group(values, groups).values()))
 
 
 class QuantileRatio(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from math import fsum, isfinite
 from typing import NamedTuple
 
-__all__ = ["FEW_UNITS", "Cluster", "Units", "require_finite", "units_from", "units_of"]
+__all__ = ["FEW_UNITS", "Cluster", "Units", "by_group", "require_finite", "units_from", "units_of"]
 
 FEW_UNITS = 12
 """With fewer units than this that differ from the rest, Student's t is not to be trusted."""
@@ -60,10 +60,16 @@ def units_of(values: Sequence[float], groups: Sequence[Hashable] | None = None) 
         return units_from({Cluster(value, 1): times for value, times in Counter(values).items()})
     if len(groups) != len(values):
         raise ValueError(f"expected a group for each value, found {len(groups)} for {len(values)}")
+    members = by_group(values, groups).values()
+    return units_from(Counter(Cluster(fsum(member), len(member)) for member in members))
+
+
+def by_group(values: Sequence[float], groups: Sequence[Hashable]) -> dict[Hashable, list[float]]:
+    """The values of each group, in the order in which they first appear."""
     members: dict[Hashable, list[float]] = {}
     for value, group in zip(values, groups, strict=True):
         members.setdefault(group, []).append(value)
-    return units_from(Counter(Cluster(fsum(member), len(member)) for member in members.values()))
+    return members
 
 
 def units_from(parts: Mapping[Cluster, int]) -> Units:

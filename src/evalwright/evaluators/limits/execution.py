@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -31,6 +31,15 @@ _LIMITS = {
     "max_cost_usd": "US dollars",
     "max_duration_ms": "ms",
 }
+
+
+def _needed_limit(values: Mapping[str, Any], names: Sequence[str]) -> list[Problem]:
+    """The problem with an evaluator without any of its limits."""
+    return (
+        []
+        if any(values.get(name) is not None for name in names)
+        else [Problem("", f"needs at least one limit: {', '.join(names)}")]
+    )
 
 
 class UsedAmounts(NamedTuple):
@@ -96,10 +105,7 @@ class ExecutionMetrics(msgspec.Struct, frozen=True):
 
     @staticmethod
     def config_problems(values: dict[str, Any]) -> list[Problem]:
-        names = (*_LIMITS, "target_exploration_ratio")
-        if any(values.get(name) is not None for name in names):
-            return []
-        return [Problem("", f"needs at least one limit: {', '.join(names)}")]
+        return _needed_limit(values, (*_LIMITS, "target_exploration_ratio"))
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         if not messages_of(trace):
@@ -186,10 +192,7 @@ class TokenUsage(Onlooker, frozen=True):
 
     @staticmethod
     def config_problems(values: dict[str, Any]) -> list[Problem]:
-        names = ("max_total", "max_input", "max_output")
-        if any(values.get(name) is not None for name in names):
-            return []
-        return [Problem("", f"needs at least one limit: {', '.join(names)}")]
+        return _needed_limit(values, ("max_total", "max_input", "max_output"))
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         used = used_by(trace)

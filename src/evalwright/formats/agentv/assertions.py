@@ -99,9 +99,9 @@ class Evaluators:
                 report.warn(place, f"{count} evaluators are named {name!r}; all of them are used")
         return specs
 
-    def of_rubrics(self, raw: Any, place: str, report: Notes) -> Spec | None:
+    def of_rubrics(self, raw: Any, report: Notes) -> Spec | None:
         """The evaluator for a case's `rubrics`."""
-        return self._rubric({}, place, "rubric", report, raw, place)
+        return self._rubric({}, "rubrics", "rubric", report, raw, "rubrics")
 
     def default(self) -> Spec:
         """The judge of a case without any evaluators."""

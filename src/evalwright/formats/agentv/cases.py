@@ -297,7 +297,7 @@ class Cases:
         read = self._evaluators
         specs: list[Spec] = []
         if raw.get("rubrics") not in (None, []):
-            rubric = read.of_rubrics(raw["rubrics"], "rubrics", report)
+            rubric = read.of_rubrics(raw["rubrics"], report)
             specs += [rubric] if rubric is not None else []
         for key, listed in self._lists(raw, execution):
             specs += read.read(listed, key, report, named=not of_assertions(key.removesuffix(OF_FILE)))

@@ -22,7 +22,7 @@ from evalwright.model.trace import Metrics, Span, Trace
 from evalwright.registry import resolve
 
 __all__ = [
-    "AssertionInput", "PromptfooAssertion", "context_of", "expected_or_forbidden", "token_usage",
+    "AssertionInput", "PromptfooAssertion", "add_measured", "context_of", "expected_or_forbidden",
     "transform_context_of",
 ]  # fmt: skip
 
@@ -224,12 +224,14 @@ def _names(seen: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**names, **seen["resolved"]} if "resolved" in seen else names
 
 
-def token_usage(metrics: Metrics) -> dict[str, int]:
-    """The tokens of a cell under promptfoo's names; empty if they are unknown."""
-    if metrics.token_input is None and metrics.token_output is None:
-        return {}
-    sent, received = metrics.token_input or 0, metrics.token_output or 0
-    return {"prompt": sent, "completion": received, "total": sent + received}
+def add_measured(response: dict[str, Any], metrics: Metrics) -> None:
+    """Add what the call took to a response, under promptfoo's names; nothing that is unknown."""
+    if metrics.cost_usd is not None:
+        response["cost"] = metrics.cost_usd
+    if metrics.token_input is not None or metrics.token_output is not None:
+        sent, received = metrics.token_input or 0, metrics.token_output or 0
+        usage = {"prompt": sent, "completion": received, "total": sent + received}
+        response["tokenUsage"] = usage | response.get("tokenUsage", {})
 
 
 def context_of(question: AssertionInput) -> dict[str, Any]:
@@ -241,11 +243,7 @@ def context_of(question: AssertionInput) -> dict[str, Any]:
     response = {**remarks, "output": output, "metadata": seen.get("metadata", {})}
     if "raw" in seen:
         response["raw"] = seen["raw"]
-    metrics = question.trace.metrics
-    if metrics.cost_usd is not None:
-        response["cost"] = metrics.cost_usd
-    if usage := token_usage(metrics):
-        response["tokenUsage"] = {**usage, **response.get("tokenUsage", {})}
+    add_measured(response, question.trace.metrics)
     context: dict[str, Any] = {
         "prompt": seen.get("prompt"),
         "vars": dict(question.names),

@@ -13,7 +13,7 @@ import msgspec
 
 from evalwright.errors import counted
 from evalwright.formats.promptfoo.components import components
-from evalwright.formats.promptfoo.evaluator import token_usage
+from evalwright.formats.promptfoo.evaluator import add_measured
 from evalwright.formats.promptfoo.extensions import test_of
 from evalwright.formats.promptfoo.numbering import TestNumbers, test_numbers
 from evalwright.formats.promptfoo.values import dense
@@ -262,10 +262,6 @@ def _response(trace: Trace, seen: Mapping[str, Any], reasons: str) -> dict[str, 
     output = seen.get("output", trace.output.final_answer)
     if trace.error is not None or output is None:
         return {"error": reasons}
-    metrics = trace.metrics
     response = {"output": output, **seen.get("remarks", {})}
-    if metrics.cost_usd is not None:
-        response["cost"] = metrics.cost_usd
-    if usage := token_usage(metrics):
-        response["tokenUsage"] = {**usage, **response.get("tokenUsage", {})}
+    add_measured(response, trace.metrics)
     return response

@@ -28,7 +28,7 @@ def grader(function: F | None = None, /, *, name: str | None = None) -> F | Call
     """Mark `(sample, submission) -> GradeResult`, synchronous or not. Raises TypeError for another signature."""
 
     def mark(found: F) -> F:
-        _expect(found, ("sample", "submission"), exact=True)
+        _expect(found, ("sample", "submission"))
         _expect_return(found, ("GradeResult",))
         return _with_mark(found, "grader", name)
 
@@ -45,7 +45,7 @@ def extractor(function: F | None = None, /, *, name: str | None = None) -> F | C
     def mark(found: F) -> F:
         if inspect.iscoroutinefunction(found):
             raise TypeError(f"{_function_name(found)}: an extractor must not be async")
-        _expect(found, ("trajectory", "config", "agent_state"), least=2, exact=True)
+        _expect(found, ("trajectory", "config", "agent_state"), least=2)
         _expect_return(found, ("str",))
         return _with_mark(found, "extractor", name)
 
@@ -56,7 +56,7 @@ def agent_factory(function: F) -> F:
     """Mark `async (client, sample)`, which creates the agent for a sample. Raises TypeError for another signature."""
     if not inspect.iscoroutinefunction(function):
         raise TypeError(f"{_function_name(function)}: an agent factory must be async")
-    _expect(function, ("client", "sample"), exact=True)
+    _expect(function, ("client", "sample"))
     return _with_mark(function, "agent_factory", None)
 
 
@@ -74,14 +74,14 @@ def suite_setup(function: F) -> F:
 
 def reward_composer(function: F) -> F:
     """Mark `(ctx)`, which makes one reward from all grades. Raises TypeError for another signature."""
-    _expect(function, ("ctx",), exact=True)
+    _expect(function, ("ctx",))
     return _with_mark(function, "reward_composer", None)
 
 
-def _expect(function: Callable[..., Any], names: tuple[str, ...], *, least: int | None = None, exact: bool) -> None:
+def _expect(function: Callable[..., Any], names: tuple[str, ...], *, least: int | None = None) -> None:
     parameters = list(inspect.signature(function).parameters)
     allowed = range(len(names) if least is None else least, len(names) + 1)
-    if len(parameters) not in allowed or (exact and parameters != list(names[: len(parameters)])):
+    if len(parameters) not in allowed or parameters != list(names[: len(parameters)]):
         wanted = " or ".join(f"({', '.join(names[:count])})" for count in allowed)
         raise TypeError(f"{_function_name(function)}: expected {wanted}, found ({', '.join(parameters)})")
 

@@ -10,10 +10,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from evalwright.errors import InputError
-from evalwright.files import yaml
 from evalwright.formats.native.surface.bases import ConfigError, TraceStore
 from evalwright.formats.native.surface.records import EvaluationResult, RunSummary, Trace
+from evalwright.formats.native.surface.settings import mapping_in
 
 __all__ = ["RunReader"]
 
@@ -39,14 +38,16 @@ class RunReader:
 
     async def load_summary(self) -> RunSummary:
         if self._store is None:
-            return _record(RunSummary, await asyncio.to_thread(_mapping, self.run_dir / "summary.yaml"), "summary.yaml")
+            return _record(
+                RunSummary, await asyncio.to_thread(mapping_in, self.run_dir / "summary.yaml"), "summary.yaml"
+            )
         summary = await self._store.load_summary(self._run_id)
         if summary is None:
             raise ConfigError(f"the store has no summary of the run {self._run_id!r}")
         return summary
 
     async def load_config(self) -> dict[str, Any]:
-        return await asyncio.to_thread(_mapping, self.run_dir / _CONFIG)
+        return await asyncio.to_thread(mapping_in, self.run_dir / _CONFIG)
 
     def iter_traces(self) -> AsyncIterator[Trace]:
         if self._store is None:
@@ -105,16 +106,6 @@ def _with_zeros(data: Any, *, nested: bool) -> Any:
         inner = {key: _with_zeros(value, nested=True) if nested else value for key, value in data.items()}
         return {key: 0 if value is None and key in _MEASURED else value for key, value in inner.items()}
     return [_with_zeros(item, nested=True) for item in data] if nested and isinstance(data, list) else data
-
-
-def _mapping(path: Path) -> dict[str, Any]:
-    try:
-        mapping = yaml.load(path).value
-    except InputError as error:
-        raise ConfigError(str(error)) from error
-    if not isinstance(mapping, dict):
-        raise ConfigError(f"{path}: expected a mapping, found {type(mapping).__name__}")
-    return mapping
 
 
 def _record(kind: type[Record], data: dict[str, Any], place: str) -> Record:

@@ -29,6 +29,7 @@ __all__ = [
     "TraceCaptureConfig",
     "WorkspaceConfig",
     "load_config",
+    "mapping_in",
 ]
 
 
@@ -134,15 +135,21 @@ class EvalConfig(_Closed):
         return data
 
 
+def mapping_in(path: Path) -> dict[str, Any]:
+    """The mapping in a YAML file. Raises ConfigError."""
+    try:
+        mapping = yaml.load(path).value
+    except InputError as error:
+        raise ConfigError(str(error)) from error
+    if not isinstance(mapping, dict):
+        raise ConfigError(f"{path}: expected a mapping, found {type(mapping).__name__}")
+    return mapping
+
+
 def load_config(path: Path) -> EvalConfig:
     """The suite in a file, with the variables of the environment filled in. Raises ConfigError with every mistake."""
     path = Path(path)
-    try:
-        raw = yaml.load(path).value
-    except InputError as error:
-        raise ConfigError(str(error)) from error
-    if not isinstance(raw, dict):
-        raise ConfigError(f"{path}: expected a mapping, found {type(raw).__name__}")
+    raw = mapping_in(path)
     expansion = Expansion(os.environ, str(path.resolve().parent))
     data = expansion.expanded(raw)
     mistakes = [
