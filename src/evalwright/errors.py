@@ -39,6 +39,7 @@ __all__ = [
     "did_you_mean",
     "in_seconds",
     "money",
+    "shorten",
     "with_others",
 ]
 
@@ -288,13 +289,17 @@ class Interrupted(BaseException):
 
 
 class UnsentCall(Interrupted):
-    """A model was not called, because its turn did not come before the end of the run: its cell is left to a later
-    session."""
+    """A model was not called, as its turn did not come before the end of the run: a later session runs its cell."""
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
     """A count in a message: `1 case`, `24 cases`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def shorten(text: str, longest: int = 120, mark: str = "...") -> str:
+    """The text, or as much of its beginning as has room for a mark at its end."""
+    return text if len(text) <= longest else text[: longest - len(mark)] + mark
 
 
 def in_seconds(limit: float) -> str:

@@ -8,6 +8,7 @@ from itertools import islice
 
 from evalwright.api.cells import Cell
 from evalwright.api.summaries import Summary
+from evalwright.errors import shorten
 from evalwright.reports.column import used
 from evalwright.reports.columns import VARIANT_COLUMNS
 
@@ -47,7 +48,7 @@ def _row(cell: Cell) -> list[str]:
 
 
 def _text(text: str) -> str:
-    return escape(text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…")
+    return escape(shorten(text, _LONGEST, "…"))
 
 
 def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

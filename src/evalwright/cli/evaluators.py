@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from evalwright.errors import shorten
 from evalwright.reports.text import Paint, harmless
 
 if TYPE_CHECKING:
@@ -78,8 +79,7 @@ def _default(key: Key) -> str:
         return "required"
     if key.default is None:
         return ""
-    text = json.dumps(key.default, ensure_ascii=False)
-    return harmless(text if len(text) <= 40 else f"{text[:39]}…")
+    return harmless(shorten(json.dumps(key.default, ensure_ascii=False), 40, "…"))
 
 
 def _neighbours(evaluator: ListedEvaluator) -> str:

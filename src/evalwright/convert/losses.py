@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from evalwright.errors import Problem
+from evalwright.errors import Problem, shorten
 from evalwright.files.credentials import credentials
 from evalwright.files.masker import masked_in
 from evalwright.formats.shared.references import NAMED, shown
@@ -133,7 +133,7 @@ def _value_text(key: str, value: Any) -> str:
     for _, secret in credentials({key: value}):
         text = masked_in(text, secret)
     text = str(shown(text))
-    return text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 3] + "..."
+    return shorten(text, _MOST_SHOWN)
 
 
 def unread_keys(suite: Suite) -> Iterator[Problem]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from evalwright.datasets.likeness import Likeness, spoken_words
-from evalwright.errors import Problem, counted
+from evalwright.errors import Problem, counted, shorten
 from evalwright.model.case import EvalCase
 from evalwright.model.snapshot import Case, snapshot
 
@@ -168,7 +168,7 @@ def _stands_in(answer: str, question: str) -> bool:
 
 
 def _short(text: str) -> str:
-    return repr(text if len(text) <= 40 else f"{text[:37]}...")
+    return repr(shorten(text, 40))
 
 
 def _idle(source: Path, idle: list[_Place], total: int) -> Iterator[Finding]:

@@ -15,8 +15,7 @@ from typing import Any
 
 import msgspec
 
-from evalwright.errors import EvaluatorError
-from evalwright.evaluators.wording import shorten
+from evalwright.errors import EvaluatorError, shorten
 from evalwright.model.cell import OfCase
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace

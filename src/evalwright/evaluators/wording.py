@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from evalwright.errors import apart_from
+from evalwright.errors import apart_from, shorten
 
-__all__ = ["assigned", "called_with", "in_words", "listed", "noun", "number", "shorten", "shown"]
+__all__ = ["assigned", "called_with", "in_words", "listed", "noun", "number", "shown"]
 
 LONGEST = 120
 """Characters of quoted text in a reason."""
@@ -35,11 +35,6 @@ class _Repr(reprlib.Repr):
 _repr = _Repr()
 _repr.maxdict = _repr.maxlist = 20
 _repr.maxstring = _repr.maxother = _repr.maxlong = LONGEST
-
-
-def shorten(text: str, longest: int = LONGEST) -> str:
-    """The text, or its beginning with an ellipsis."""
-    return text if len(text) <= longest else text[: longest - 3] + "..."
 
 
 def shown(value: object, longest: int = LONGEST) -> str:

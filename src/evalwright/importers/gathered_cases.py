@@ -10,16 +10,24 @@ from typing import Any
 
 import msgspec
 
-from evalwright.errors import counted
+from evalwright.errors import counted, shorten
 from evalwright.files.masker import Masker
 from evalwright.importers.imported_records import Imported, ImportFindings
 from evalwright.importers.sources import Mistakes, stem
 from evalwright.importers.spool import RecordSpool, SpooledTrace, TraceSpool
-from evalwright.importers.written_suite import ANSWERED, EXPLAINED, REWARDED, note_of_graded_rewards, note_of_scores
+from evalwright.importers.written_suite import (
+    ANSWERED,
+    EXPLAINED,
+    REWARDED,
+    first_of,
+    note_of_graded_rewards,
+    note_of_missing_trials,
+    note_of_scores,
+)
 
 __all__ = ["GatheredCases"]
 
-_FEW, _LONGEST = 5, 100
+_LONGEST = 100
 """Names that are listed, and characters of the reason of a recorded score."""
 
 
@@ -50,13 +58,12 @@ def _case(case_id: str, first: _Row, *, by_case: bool) -> dict[str, Any]:
 def _failed(scores: Iterable[Mapping[str, Any]]) -> str:
     """The first recorded scores that did not pass, with their reasons: in quotes, as these differ from case to case."""
     failed = [score for score in scores if score.get("passed") is False]
-    named = [f"{score['name']} failed{_in_brackets(score.get('reason'))}" for score in failed[:_FEW]]
-    return ", ".join(named) + (", ..." if len(failed) > _FEW else "")
+    return first_of([f"{score['name']} failed{_in_brackets(score.get('reason'))}" for score in failed])
 
 
 def _in_brackets(reason: Any) -> str:
     text = " ".join(str(reason or "").split())
-    return f" ({text if len(text) <= _LONGEST else f'{text[: _LONGEST - 3]}...'!r})" if text else ""
+    return f" ({shorten(text, _LONGEST)!r})" if text else ""
 
 
 class GatheredCases:
@@ -196,9 +203,7 @@ class GatheredCases:
         most = max(cells.values(), default=1)
         short = [f"{case}" for (case, _), number in cells.items() if number < most]
         if short:
-            named = ", ".join(short[:_FEW]) + (", ..." if len(short) > _FEW else "")
-            few = f"{counted(len(short), 'case has', 'cases have')} fewer than {counted(most, 'trial')}"
-            notes.append(f"{few}; missing ones are errors: {named}")
+            notes.append(note_of_missing_trials(short, most))
         if 0 < self._rewards < self.traces:
             less = self.traces - self._rewards
             notes.append(f"{less:,} of {self.traces:,} recordings have no reward: they are skipped")

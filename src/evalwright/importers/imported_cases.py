@@ -26,7 +26,9 @@ from evalwright.importers.written_suite import (
     REWARDED,
     check_free,
     described_suite,
+    first_of,
     note_of_graded_rewards,
+    note_of_missing_trials,
     suite_name,
     without_secrets,
     write_cases,
@@ -35,8 +37,6 @@ from evalwright.importers.written_suite import (
 from evalwright.model.import_result import ImportResult
 
 __all__ = ["import_recordings"]
-
-_MOST_NAMED = 5
 
 
 def import_recordings(
@@ -120,9 +120,7 @@ class _Survey:
         notes, trials = [], self.trials
         short = [case for case, entries in self.cases.items() if len(entries) < trials]
         if short:
-            named = ", ".join(short[:_MOST_NAMED]) + (", ..." if len(short) > _MOST_NAMED else "")
-            few = f"{counted(len(short), 'case has', 'cases have')} fewer than {counted(trials, 'trial')}"
-            notes.append(f"{few}; missing ones are errors: {named}")
+            notes.append(note_of_missing_trials(short, trials))
         if 0 < self.rewarded < self.traces:
             notes.append(f"{self.traces - self.rewarded:,} of {self.traces:,} records have no reward: they are skipped")
         if self.graded:
@@ -131,9 +129,10 @@ class _Survey:
             ending = counted(self.reversed, "recording ends before it starts", "recordings end before they start")
             notes.append(f"{ending}: the latency is unknown")
         if self.unread:
-            named = ", ".join(self.unread[:_MOST_NAMED]) + (", ..." if len(self.unread) > _MOST_NAMED else "")
             left = counted(len(self.unread), "key of records is", "keys of records are")
-            notes.append(f"{left} left out: {named}; --map metadata.NAME=PATH or extra.NAME=PATH keeps a value")
+            notes.append(
+                f"{left} left out: {first_of(self.unread)}; --map metadata.NAME=PATH or extra.NAME=PATH keeps a value"
+            )
         return [*notes, *self.lost.lines()]
 
 

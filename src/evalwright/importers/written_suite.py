@@ -20,7 +20,9 @@ __all__ = [
     "REWARDED",
     "check_free",
     "described_suite",
+    "first_of",
     "note_of_graded_rewards",
+    "note_of_missing_trials",
     "note_of_scores",
     "secrets_here",
     "suite_name",
@@ -111,6 +113,16 @@ def described_suite(traces: int, cases: int) -> str:
     return f"{counted(traces, 'recording')} of {counted(cases, 'case')}, replayed and judged"
 
 
+def first_of(names: Collection[str]) -> str:
+    """The first five names, with an ellipsis if there are more."""
+    return ", ".join([*names][:_FEW]) + (", ..." if len(names) > _FEW else "")
+
+
+def note_of_missing_trials(cases: Sequence[str], trials: int) -> str:
+    few = f"{counted(len(cases), 'case has', 'cases have')} fewer than {counted(trials, 'trial')}"
+    return f"{few}; missing ones are errors: {first_of(cases)}"
+
+
 def note_of_graded_rewards(number: int) -> str:
     """What the user should know of rewards that are neither a pass nor a failure."""
     what = "reward is" if number == 1 else "rewards are"
@@ -119,9 +131,8 @@ def note_of_graded_rewards(number: int) -> str:
 
 def note_of_scores(names: Collection[str]) -> str:
     """What the user should know of recorded scores by which the written suite does not judge."""
-    listed = ", ".join([*names][:_FEW]) + (", ..." if len(names) > _FEW else "")
     by_one = "to judge by one, add a field_check of metrics.custom.NAME"
-    return f"recorded scores do not decide ({listed}): the suite asks only for an answer; {by_one}"
+    return f"recorded scores do not decide ({first_of(names)}): the suite asks only for an answer; {by_one}"
 
 
 def suite_name(files: Sequence[Path], out: Path) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from evalwright.errors import InputError, Problem, counted
+from evalwright.errors import InputError, Problem, counted, shorten
 from evalwright.files.key_paths import as_written
 from evalwright.model.summary import ComparisonReport, GateOutcome, RunSummary, VariantSummary
 from evalwright.targets.http.config import endpoint_mistakes, header_mistakes
@@ -77,8 +77,7 @@ def _text(summary: RunSummary) -> str:
         lines.append(f"gate {_outcome(summary.gate)}")
     if summary.comparison is not None:
         lines += _comparison(summary.comparison)
-    text = "\n".join(lines)
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+    return shorten("\n".join(lines), _LONGEST)
 
 
 def _outcome(gate: GateOutcome) -> str:

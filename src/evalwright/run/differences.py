@@ -6,6 +6,8 @@ from itertools import zip_longest
 
 import msgspec
 
+from evalwright.errors import shorten
+
 __all__ = ["first_difference_in"]
 
 _LONGEST = 80
@@ -31,4 +33,4 @@ def _short(value: object) -> str:
     if value is _NOTHING:
         return "missing"
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return shorten(text, _LONGEST, "…")

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from evalwright.errors import EvaluatorError
+from evalwright.errors import EvaluatorError, shorten
 
 __all__ = ["SEARCH_LIMIT", "compiled_pattern", "find_all", "search"]
 
@@ -77,5 +77,6 @@ def _end(_number: int, _frame: object) -> None:
 
 
 def _too_long(pattern: re.Pattern[str]) -> EvaluatorError:
-    shown = pattern.pattern if len(pattern.pattern) <= 80 else pattern.pattern[:77] + "..."
-    return EvaluatorError(f"searching for {shown!r} took more than {SEARCH_LIMIT:g} s and was stopped", "timeout")
+    return EvaluatorError(
+        f"searching for {shorten(pattern.pattern, 80)!r} took more than {SEARCH_LIMIT:g} s and was stopped", "timeout"
+    )

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
+from evalwright.errors import shorten
+
 __all__ = ["Trend", "TrendLine", "TrendPoint", "VariantRate", "trend_of"]
 
 _WIDTH, _HEIGHT, _LEFT, _TOP = 640.0, 120.0, 34.0, 8.0
@@ -109,11 +111,7 @@ def _with_labels(lines: Sequence[TrendLine]) -> list[TrendLine]:
         places[i] = min(places[i], lowest)
         lowest = places[i] - _LINE_OF_TEXT
     placed = {line.name: y for line, y in zip(order, places, strict=True)}
-    return [line._replace(label=_short(line.name), label_y=placed[line.name] + 4) for line in lines]
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+    return [line._replace(label=shorten(line.name, _LONGEST, "…"), label_y=placed[line.name] + 4) for line in lines]
 
 
 def _y(rate: float) -> float:

@@ -10,9 +10,8 @@ from typing import Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from evalwright.errors import EvaluatorError, Problem
+from evalwright.errors import EvaluatorError, Problem, shorten
 from evalwright.evaluators.judges.readable_reply import ReplyRetries, readable_reply, what_was_sent
-from evalwright.evaluators.wording import shorten
 from evalwright.llm.endpoints import endpoint_problems, nameless
 from evalwright.llm.patience import all_given
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest

@@ -7,8 +7,7 @@ from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from evalwright.errors import EvaluatorError
-from evalwright.evaluators.wording import shorten
+from evalwright.errors import EvaluatorError, shorten
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
 from evalwright.session import session
 

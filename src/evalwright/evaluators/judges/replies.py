@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from evalwright.errors import shorten
+
 __all__ = ["BadReply", "keys_once", "number_in", "only_object", "reason_in", "truth_in"]
 
 _OPENING = re.compile(r'\{\s*["}]|\[')
@@ -116,5 +118,4 @@ def _value_in_words(value: Any) -> str:
         return "none"
     if isinstance(value, (dict, list)):
         return "a JSON object" if isinstance(value, dict) else "a JSON list"
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
+    return shorten(repr(value), 80)

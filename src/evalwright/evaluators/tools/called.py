@@ -8,13 +8,13 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from evalwright.errors import EvaluatorError, Problem
+from evalwright.errors import EvaluatorError, Problem, shorten
 from evalwright.evaluators.fields import ABSENT, select
 from evalwright.evaluators.onlooker import Look, Onlooker
 from evalwright.evaluators.templates import has_template, renderer
 from evalwright.evaluators.tools.arguments import matches_subset
 from evalwright.evaluators.tools.pairs import pair_any_order, pair_in_order
-from evalwright.evaluators.wording import assigned, called_with, listed, shorten, shown
+from evalwright.evaluators.wording import assigned, called_with, listed, shown
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import ToolCall, ToolResult, Trace

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
+from evalwright.errors import shorten
 from evalwright.evaluators.combined.banded import banded
 from evalwright.evaluators.values.equality import deeply_equal
 from evalwright.evaluators.values.json_text import as_text, loaded_json
@@ -195,5 +196,4 @@ def _ordered_date(first: int, second: int, year: int, formats: Sequence[str]) ->
 
 
 def _short_json(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 80 else text[:77] + "..."
+    return shorten(json.dumps(value, ensure_ascii=False), 80)

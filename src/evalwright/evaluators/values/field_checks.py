@@ -11,12 +11,12 @@ from typing import Any, Literal
 
 import msgspec
 
-from evalwright.errors import EvaluatorError, Problem, counted
+from evalwright.errors import EvaluatorError, Problem, counted, shorten
 from evalwright.evaluators.fields import ABSENT, part_of_trace, parts_at, select
 from evalwright.evaluators.onlooker import PASSED, Look, Onlooker
 from evalwright.evaluators.values.plain_schema import Check, NotPlainJson, asks_for_size, plain_check
 from evalwright.evaluators.values.schema_patterns import with_bounded_patterns
-from evalwright.evaluators.wording import number, shorten, shown
+from evalwright.evaluators.wording import number, shown
 from evalwright.files.numbers import is_number
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case

@@ -6,9 +6,9 @@ import json
 import re
 from typing import Any
 
+from evalwright.errors import shorten
 from evalwright.evaluators.combined.aggregators import MEMBER_RESULTS
 from evalwright.evaluators.tools.calls import TracedCall, calls_of, messages_of
-from evalwright.evaluators.wording import shorten
 from evalwright.formats.agentv.message_texts import without_places
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from evalwright.errors import counted, did_you_mean
-from evalwright.evaluators.wording import shorten
+from evalwright.errors import counted, did_you_mean, shorten
 from evalwright.files.key_paths import as_written
 from evalwright.formats.promptfoo.checks.texts import listed_texts
 from evalwright.formats.promptfoo.dependence import stored_as

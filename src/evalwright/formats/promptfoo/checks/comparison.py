@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from evalwright.errors import EvaluatorError
+from evalwright.errors import EvaluatorError, shorten
 from evalwright.evaluators.judges.replies import BadReply
-from evalwright.evaluators.wording import shorten
 from evalwright.formats.promptfoo.checks.replies import graded_reply
 from evalwright.formats.promptfoo.checks.rubrics import own_messages, parsed_output, with_texts
 from evalwright.formats.promptfoo.faults import TemplateError

@@ -6,9 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from evalwright.errors import EvaluatorError
+from evalwright.errors import EvaluatorError, shorten
 from evalwright.evaluators.judges.replies import BadReply
-from evalwright.evaluators.wording import shorten
 from evalwright.files.key_paths import as_written
 from evalwright.formats.promptfoo.checks.replies import (
     graded_reply,

@@ -7,9 +7,8 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from evalwright.errors import EvaluatorError
+from evalwright.errors import EvaluatorError, shorten
 from evalwright.evaluators.judges.replies import BadReply, keys_once
-from evalwright.evaluators.wording import shorten
 from evalwright.files.key_paths import as_written
 from evalwright.formats.promptfoo.checks.structures import objects_in
 from evalwright.formats.promptfoo.graders import Grader
