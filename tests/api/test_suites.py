@@ -60,6 +60,39 @@ def test_a_variant_that_a_suite_has_not_is_refused_with_the_nearest(suite):
     ]
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"threshold": 7}, "threshold: expected a number from 0 to 1, found 7"),
+        ({"threshold": float("nan")}, "threshold: expected a number from 0 to 1, found nan"),
+        ({"agent_timeout": "3"}, "agent_timeout: expected a number from 0.001 to 1e+09, found '3'"),
+        ({"workers": 2.5}, "workers: expected a whole number from 1 to 50, found 2.5"),
+        ({"max_retries": -1}, "max_retries: expected a whole number of at least 0, found -1"),
+        ({"targets": 3, "target": ["a"]}, "targets: expected a path, found 3\ntarget: expected text, found ['a']"),
+        ({"allow_tools": "yes"}, "allow_tools: expected True or False, found 'yes'"),
+        ({"allow_outside": ["/", 1]}, "allow_outside: expected a path, found 1"),
+    ],
+)
+def test_options_of_a_format_are_held_to_what_the_command_line_accepts(tmp_path, options, said):
+    (tmp_path / "EVAL.yaml").write_text("tests: [{id: a, criteria: x, input: q}]\n")
+    with pytest.raises(ew.InputError) as raised:
+        ew.load(tmp_path / "EVAL.yaml", **options)
+    assert str(raised.value) == said
+
+
+def test_a_repeatable_option_takes_a_single_value(tmp_path):
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "q.txt").write_text("What?")
+    (tmp_path / "suite").mkdir()
+    question = "[{role: user, content: [{type: file, value: ../shared/q.txt}]}]"
+    (tmp_path / "suite" / "EVAL.yaml").write_text(
+        f"tests: [{{id: a, criteria: x, input: {question}, assertions: [{{type: contains, value: x}}]}}]\n"
+    )
+    (tmp_path / "suite" / "targets.yaml").write_text("targets: [{name: default, provider: mock, response: x}]\n")
+    suite = ew.load(tmp_path / "suite" / "EVAL.yaml", allow_outside=str(tmp_path / "shared"))
+    assert [cell.status for cell in ew.evaluate(suite, out=None)] == ["pass"]
+
+
 def test_load_says_what_is_wrong(tmp_path):
     (tmp_path / "eval.yaml").write_text("eval: {name: x}\nsystms: []\n")
     with pytest.raises(ew.InputError) as raised:

@@ -79,7 +79,7 @@ def load(
     Raises:
         InputError: every problem of the file, with its line.
     """
-    from evalwright.formats.loading import load_suite
+    from evalwright.formats.loading import format_at, load_suite
 
     if not isinstance(path, str | os.PathLike):
         raise InputError(refused("path", f"expected a file, found {path!r}"))
@@ -90,6 +90,10 @@ def load(
     absolute = Path(path).absolute()  # the working directory may be another one by the time the cases are read
     with masked_problems(variables):
         try:
+            if options:
+                from evalwright.api.format_options import checked_options
+
+                options = checked_options(format_at(absolute, format), options)
             suite = load_suite(absolute, format, variables, options=options)
         except InputError as error:
             headline = error.headline.replace(str(absolute), str(path))

@@ -1,0 +1,72 @@
+"""Options of a suite's format that a program passes, held to what the command line accepts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from evalwright.api.problems import refused
+from evalwright.errors import InputError, Problem
+from evalwright.files.numbers import is_number
+from evalwright.model.format import Format, Option
+
+__all__ = ["checked_options"]
+
+_EXPECTED = {"text": "text", "path": "a path", "flag": "True or False", "int": "a whole number", "float": "a number"}
+
+
+def checked_options(suite_format: Format, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options as the format takes them: a single value of a repeatable one may stand for a list of it.
+
+    Options that the format does not have are left to it. Raises InputError that lists every mistake.
+    """
+    known = {option.keyword: option for option in suite_format.options}
+    checked: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for name, value in options.items():
+        option = known.get(name)
+        if option is None or value is None:
+            checked[name] = value
+            continue
+        values = list(value) if option.multiple and isinstance(value, (list, tuple)) else [value]
+        problems += (
+            refused(name, f"expected {_expected(option)}, found {one!r}") for one in values if not _accepts(option, one)
+        )
+        if not problems and option.type == "path":
+            values = [Path(one) for one in values]
+        checked[name] = tuple(values) if option.multiple else values[0]
+    if problems:
+        raise InputError(problems)
+    return checked
+
+
+def _accepts(option: Option, value: Any) -> bool:
+    if option.type == "choice":
+        return value in option.choices
+    if option.type in ("int", "float"):
+        low, high = option.minimum, option.maximum
+        return (
+            is_number(value)
+            and (option.type == "float" or isinstance(value, int))
+            and (low is None or value >= low)
+            and (high is None or value <= high)
+            and value == value  # not NaN, which is beyond no bound
+        )
+    kinds: dict[str, Any] = {"text": str, "flag": bool, "path": (str, os.PathLike)}
+    return isinstance(value, kinds[option.type])
+
+
+def _expected(option: Option) -> str:
+    if option.type == "choice":
+        return f"one of {', '.join(option.choices)}"
+    low, high = option.minimum, option.maximum
+    bounds = ""
+    if low is not None and high is not None:
+        bounds = f" from {low:g} to {high:g}"
+    elif low is not None:
+        bounds = f" of at least {low:g}"
+    elif high is not None:
+        bounds = f" of at most {high:g}"
+    return _EXPECTED[option.type] + bounds
