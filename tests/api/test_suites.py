@@ -93,6 +93,14 @@ def test_a_repeatable_option_takes_a_single_value(tmp_path):
     assert [cell.status for cell in ew.evaluate(suite, out=None)] == ["pass"]
 
 
+def test_the_folder_of_a_skill_stands_for_its_evals(tmp_path):
+    (tmp_path / "evals").mkdir()
+    (tmp_path / "SKILL.md").write_text("---\nname: doctor\ndescription: d\n---\n")
+    (tmp_path / "evals" / "evals.json").write_text('{"evals": [{"prompt": "x", "assertions": ["a"]}]}')
+    suites = [ew.load(tmp_path, format=name, agent="sh agent.sh", judge_model="m") for name in (None, "skills")]
+    assert [suite.name for suite in suites] == ["doctor", "doctor"]
+
+
 def test_load_says_what_is_wrong(tmp_path):
     (tmp_path / "eval.yaml").write_text("eval: {name: x}\nsystms: []\n")
     with pytest.raises(ew.InputError) as raised:

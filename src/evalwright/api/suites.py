@@ -90,6 +90,10 @@ def load(
     absolute = Path(path).absolute()  # the working directory may be another one by the time the cases are read
     with masked_problems(variables):
         try:
+            if absolute.is_dir():
+                from evalwright.formats.discovery import stood_for
+
+                absolute = next(stood_for(absolute, format), absolute)
             if options:
                 from evalwright.api.format_options import checked_options
 
