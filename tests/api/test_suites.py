@@ -44,6 +44,12 @@ def test_mistakes_of_a_suite_are_placed_as_its_path_was_given(tmp_path, monkeypa
         ew.load("eval.yaml")
     assert {problem.file for problem in raised.value.problems} == {"eval.yaml"}
     assert str(tmp_path) not in str(raised.value)
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    for path in ("eval.yaml", tmp_path / "eval.yaml"):
+        with pytest.raises(ew.InputError):
+            ew.load(path)
 
 
 def test_a_suite_is_narrowed_and_changed(suite):

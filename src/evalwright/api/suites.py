@@ -33,6 +33,7 @@ from evalwright.model.snapshot import Case, snapshot
 from evalwright.model.suite import Suite
 from evalwright.registry import NATIVE, names
 from evalwright.run.options import RunOptions
+from evalwright.session.process import working_directory
 
 __all__ = ["Preparation", "Systems", "judged_by", "load", "prepared"]
 
@@ -87,7 +88,8 @@ def load(
         format_names = names("formats")
         message = f"unknown format {format!r}{did_you_mean(format, format_names)} (known: {', '.join(format_names)})"
         raise InputError(refused("format", message))
-    absolute = Path(path).absolute()  # the working directory may be another one by the time the cases are read
+    # absolute, as the working directory may be another one by the time the cases are read
+    absolute = Path(working_directory(), path)
     with masked_problems(variables):
         try:
             if absolute.is_dir():

@@ -94,8 +94,11 @@ def _is_same_file(path: Path, other: Path) -> bool:
 
 
 def seen_from_here(path: Path) -> Path:
-    """The path relative to the working directory, if it is below that."""
-    here = Path.cwd()
+    """The path relative to the working directory, if it is below that; unchanged if that is gone."""
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:
+        return path
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
