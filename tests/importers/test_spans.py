@@ -11,6 +11,8 @@ import pytest
 
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
+from evalwright.importers.detection import detected
+from evalwright.importers.file_heads import head_of
 from evalwright.importers.pricing import ListPricing
 from evalwright.importers.spans import OpenInference, OtlpJson
 from evalwright.run.options import RunOptions
@@ -72,6 +74,23 @@ def test_plain_spans_of_phoenix_are_read(shape, tmp_path):
     recorded = trace(tmp_path, {"name": "Chat", "span_kind": "LLM", "parent_id": None, **times, **shape}, plain=True)
     assert (recorded["input"]["user_message"], recorded["output"]["final_answer"]) == ("Hi", "Yo")
     assert (recorded["latency_ms"], recorded["metrics"]["token_input"]) == (1500, 3)
+
+
+@pytest.mark.parametrize("index", ["span", "number"])
+def test_a_table_of_phoenix_may_be_written_by_columns(index, tmp_path):
+    """As `to_json` of pandas writes it unless told otherwise."""
+    spans = [{**COLUMNS, "context.span_id": f"{n:02}" * 8, "name": "Chat", "parent_id": None, "span_kind": "LLM",
+              "context.trace_id": f"{n:02}" * 16, "start_time": 1760000000000, "end_time": 1760000001000}
+             for n in (1, 2)]  # fmt: skip
+    keys = [span.pop("context.span_id") if index == "span" else str(n) for n, span in enumerate(spans)]
+    table = {name: dict(zip(keys, (span[name] for span in spans), strict=True)) for name in spans[0]}
+    assert imported(tmp_path, table, plain=True).cases == 2
+    assert detected(head_of(tmp_path / "spans.json")) == "openinference"
+    found = [case["embedded_trace"] for case in cases(tmp_path)]
+    assert [(one["output"]["final_answer"], one["spans"][0]["id"]) for one in found] == [
+        ("Yo", "01" * 8),
+        ("Yo", "02" * 8),
+    ]
 
 
 @pytest.fixture

@@ -98,10 +98,20 @@ def _in_document(document: Any, place: str, plain: bool, lose: Lose) -> Iterator
     elif plain and isinstance(listed := document.get("data", document.get("spans")), list):
         for number, item in enumerate(listed):
             yield from _read(plain_span, item, f"{place}, span {number + 1}", None, lose)
+    elif plain and isinstance(document.get("context.trace_id"), dict):
+        for number, row in enumerate(_rows(document)):
+            yield from _read(plain_span, row, f"{place}, span {number + 1}", None, lose)
     elif plain:
         yield from _read(plain_span, document, place, None, lose)
     else:
         lose(place, f"expected 'resourceSpans', found the keys {', '.join(map(str, document))[:100] or '(none)'}")
+
+
+def _rows(columns: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The rows of a table by columns, as pandas writes one by default; Phoenix has the spans' ids as their index."""
+    named = {name: column for name, column in columns.items() if isinstance(column, dict)}
+    for key in dict.fromkeys(key for column in named.values() for key in column):
+        yield {"context.span_id": key, **{name: column.get(key) for name, column in named.items()}}
 
 
 _SPANS = (("scopeSpans", "scope_spans", "instrumentationLibrarySpans"), ("spans",))

@@ -26,7 +26,8 @@ def is_openinference(head: Head) -> bool:
     def is_span(record: dict[str, Any]) -> bool:
         context = record.get("context")
         ids = context.keys() if isinstance(context, dict) else {key.removeprefix("context.") for key in record}
-        return "parent_id" in record and {"trace_id", "span_id"} <= ids
+        is_table = isinstance(record.get("context.trace_id"), dict)  # whose index may be the spans' ids
+        return "parent_id" in record and "trace_id" in ids and ("span_id" in ids or is_table)
 
     listed = (head.mapping.get(key) for key in ("data", "spans"))
     return head.any(is_span) or any(is_span(span) for spans in listed for span in dictionaries(spans))
