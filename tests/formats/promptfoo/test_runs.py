@@ -48,6 +48,18 @@ def test_after_the_time_of_an_evaluation_nothing_is_called(tmp_path):
     assert run(tmp_path, {**ECHO, "evaluateOptions": {"maxEvalTimeMs": 60_000}}).statuses == ["pass"]
 
 
+def test_variables_of_the_environment_limit_what_the_configuration_does_not(tmp_path, monkeypatch):
+    monkeypatch.setenv("PROMPTFOO_EVAL_TIMEOUT_MS", "9000")
+    monkeypatch.setenv("PROMPTFOO_MAX_EVAL_TIME_MS", "60000")
+    tests = [{"vars": {"q": "a"}}]
+    for options, seconds in (({}, 9), ({"evaluateOptions": {"timeoutMs": 500}}, 0.5)):
+        [variant] = load_suite(write(tmp_path, {**ECHO, **options, "tests": tests})).variants
+        assert (variant.timeout_seconds, variant.config["max_seconds"]) == (seconds, 60)
+    monkeypatch.setenv("PROMPTFOO_EVAL_TIMEOUT_MS", "9s")
+    with pytest.raises(InputError, match="PROMPTFOO_EVAL_TIMEOUT_MS: expected milliseconds, found '9s'"):
+        load_suite(write(tmp_path, {**ECHO, "tests": tests}))
+
+
 def test_the_time_of_an_evaluation_counts_from_the_beginning_of_its_session_for_all_columns(tmp_path):
     suite = load_suite(write(tmp_path, {**ECHO, "evaluateOptions": {"maxEvalTimeMs": 60_000}, "tests": [{"vars": {}}]}))
     target = PromptfooTarget(suite.variants[0])

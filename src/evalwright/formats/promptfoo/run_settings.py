@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from evalwright.errors import InputError
+from evalwright.files.key_paths import as_written
 from evalwright.formats.promptfoo.numbering import own_repeat
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.selection import mistaken_range
@@ -24,6 +26,8 @@ _WITHOUT_EFFECT = (
     "showProgressBar", "silent", "silentErrors",
 )  # fmt: skip
 """They concern promptfoo's own terminal, cache and server, as do all other `commandLineOptions`."""
+_LIMITS = {"PROMPTFOO_EVAL_TIMEOUT_MS": "timeoutMs", "PROMPTFOO_MAX_EVAL_TIME_MS": "maxEvalTimeMs"}
+"""Variables of the environment that set options which the configuration does not."""
 _CONCURRENT = 4
 _BACKOFF_SECONDS = 1.0
 
@@ -36,10 +40,15 @@ def env_files(raw: Mapping[str, Any]) -> list[str]:
 
 
 class RunningOptions:
-    """The options of a configuration; those on the command line take precedence."""
+    """The options of a configuration; those on the command line take precedence, those of the `environment` do not.
 
-    def __init__(self, raw: Mapping[str, Any], origin: Origin) -> None:
-        self._given: dict[str, Any] = {}
+    Raises InputError for a variable of the environment that is no number.
+    """
+
+    def __init__(self, raw: Mapping[str, Any], origin: Origin, environment: Mapping[str, str]) -> None:
+        self._given: dict[str, Any] = {
+            key: _milliseconds(name, environment[name]) for name, key in _LIMITS.items() if environment.get(name)
+        }
         for key in ("evaluateOptions", "commandLineOptions"):
             self._given |= _options(raw.get(key, {}), key, origin.at(key))
 
@@ -75,6 +84,12 @@ class RunningOptions:
             provider = {"delay": delay, **variant.config["provider"]}
             variant = msgspec.structs.replace(variant, config={**variant.config, "provider": provider})
         return variant
+
+
+def _milliseconds(name: str, written: str) -> int:
+    if not written.strip().isdecimal():
+        raise InputError(f"{name}: expected milliseconds, found {as_written(written)}")
+    return int(written)
 
 
 def _options(written: dict[str, Any], key: str, origin: Origin) -> dict[str, Any]:

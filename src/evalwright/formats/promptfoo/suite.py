@@ -113,7 +113,7 @@ class _Reading:
         """Variables of the command line that the configuration does not name as those of the environment."""
         self._written = {key: value for key, value in raw.items() if key != "env"}
         self._raw: dict[str, Any] = with_environment(self._written, self._known)
-        self._running = RunningOptions(self._raw, self._origin)
+        self._running = RunningOptions(self._raw, self._origin, self._known)
         self._reader = Providers(sources, self._own)
 
     def _values_named_in(self, raw: Mapping[str, Any]) -> dict[str, str]:
