@@ -40,3 +40,15 @@ def test_of_several_variants_the_list_of_runs_has_the_highest_rate_without_an_in
     with site(run.parent) as client:
         [cell] = re.findall(r'<td data-label="Pass rate".*?</td>', page(client, "/"), re.DOTALL)
     assert re.fullmatch(r"[\d.]+% highest of 2: careful", seen(cell))
+
+
+def test_a_long_name_of_a_variant_fills_no_page(tmp_path):
+    name = "v" * 3000
+    run = made_run(tmp_path, variants=("short", name), trials=1, count=2)
+    with site(run.parent) as client:
+        cell = client.get(f"/runs/{run.name}/cells", params={"case": "case-0", "variant": name})
+        compared = f"/compare?a={run.name}&b={run.name}&va=short&vb={name}"
+        for path in ("/", f"/runs/{run.name}", cell.headers["location"], compared):
+            text = seen(page(client, path))
+            assert "v" * 59 + "…" in text or path == "/"  # its highest rate is that of the other
+            assert "v" * 200 not in text
