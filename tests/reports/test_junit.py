@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
+from evalwright.model.summary import GateOutcome
 from evalwright.reports.context import CaseLine, ReportContext
 from evalwright.reports.junit import JUnit
 from evalwright.testing import a_trace, a_verdict
@@ -78,3 +79,42 @@ def test_a_cell_with_several_verdicts_has_the_newest_one() -> None:
     (case, other) = cases(records[0], a_verdict(case_id="d"), *records[1:])
     assert (other.get("name"), [child.tag for child in other]) == ("c", ["skipped"])
     assert case.get("name") == "d"
+
+
+# Of each element, what must be there, what else may be, and what is in it: as in the schemas of Jenkins (xunit plugin,
+# `junit-10.xsd`) and of Ant, which ask for the `type` of failures and errors; file and line are those of pytest.
+SCHEMA = {
+    "testsuite": (
+        {"name", "tests", "failures", "errors", "time", "timestamp"},
+        {"skipped"},
+        {"properties", "testcase", "system-out", "system-err"},
+    ),
+    "properties": (set(), set(), {"property"}),
+    "property": ({"name", "value"}, set(), set()),
+    "testcase": (
+        {"name", "classname", "time"},
+        {"file", "line"},
+        {"failure", "error", "skipped", "system-out", "system-err"},
+    ),
+    "failure": ({"message", "type"}, set(), set()),
+    "error": ({"message", "type"}, set(), set()),
+    "skipped": ({"message"}, {"type"}, set()),
+    "system-out": (set(), set(), set()),
+    "system-err": (set(), set(), set()),
+}
+
+
+def test_everything_is_where_the_schemas_expect_it() -> None:
+    verdicts = [FAILED, ERRORED, HOSTILE, a_verdict(case_id="s", status="skip")]
+    whole = summary(gate=GateOutcome(False, [], "half of it"), cells_missing=3, status="partial", warnings=["w"])
+    context = ReportContext(link="https://reports.example/1", places={FAILED.case_key: CaseLine("cases.yaml", 14)})
+    root = ElementTree.fromstring(JUnit().render(stored(*verdicts), whole, context))
+    assert (root.tag, [suite.tag for suite in root]) == ("testsuites", ["testsuite"])
+    elements = list(root[0].iter())
+    assert {element.tag for element in elements} >= SCHEMA.keys() - {"system-out"}
+    for element in elements:
+        needed, further, inner = SCHEMA[element.tag]
+        assert needed <= set(element.keys()) <= needed | further, ElementTree.tostring(element)
+        assert {child.tag for child in element} <= inner
+    assert root[0][0].tag == "properties"  # Ant's has it before all test cases
+    assert int(root[0].get("tests", "")) == len(root[0].findall("testcase"))

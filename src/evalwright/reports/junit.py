@@ -178,14 +178,17 @@ def _add_gate(suite: ElementTree.Element, gate: GateOutcome) -> str:
     if kind:
         message = _text(f"{numbers.outcome(gate)[0]}: {gate.reason}" if gate.reason else numbers.outcome(gate)[0])
         lines = [*gate_conditions(gate), *gate_decisions(gate, Paint())]
-        ElementTree.SubElement(case, kind, message=message).text = _text("\n".join(lines))
+        outcome = ElementTree.SubElement(case, kind, message=message)
+        if kind == "failure":
+            outcome.set("type", "fail")
+        outcome.text = _text("\n".join(lines))
     return kind
 
 
 def _add_missing(suite: ElementTree.Element, summary: RunSummary) -> None:
     """Cells that were not run, as a test case: without it, what was run might all have passed."""
     case = ElementTree.SubElement(suite, "testcase", classname="run", name="cells", time="0.000")
-    ElementTree.SubElement(case, "error", message=numbers.missing_cells(summary))
+    ElementTree.SubElement(case, "error", message=numbers.missing_cells(summary), type="error")
 
 
 def _add_properties(suite: ElementTree.Element, values: dict[str, str]) -> None:
