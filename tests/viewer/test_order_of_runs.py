@@ -7,6 +7,8 @@ import re
 from html import unescape
 from shutil import copytree
 
+from evalwright.model.cell import cell_key
+from viewer.reading import page
 from viewer.runs import made_run, site
 
 
@@ -57,3 +59,22 @@ def test_a_run_of_an_impossible_time_hides_no_other(tmp_path):
         text = client.get("/").text
     assert _listed(text) == ["d", "c", "a", "b"]
     assert "is out of range in UTC" in unescape(text)
+
+
+def test_a_case_is_followed_from_run_to_run(tmp_path):
+    """The first question about a failure: was it there before?"""
+    (tmp_path / "first").mkdir()
+    run = made_run(tmp_path / "first", tagged=False, count=3)
+    runs = tmp_path / "runs"
+    for day in (1, 2, 3):
+        name = f"2026-11-0{day}T10-00-00_shop"
+        plan = json.loads((copytree(run, runs / name) / "plan.json").read_text())
+        (runs / name / "plan.json").write_text(json.dumps(plan | {"started_at": f"2026-11-0{day}T10:00:00Z"}))
+    with site(runs) as client:
+        path, seen_runs = f"/runs/{name}/cells/{cell_key('case-2', 'agent', 1)}", []
+        while link := re.search(r'href="([^"]*)">Compare with the run before', page(client, path)):
+            compared = page(client, unescape(link[1]))
+            assert "case-2" in compared
+            path = re.search(r'href="(/runs/[^"]*/cells/[^"?]*)', compared)[1]
+            seen_runs.append(path.split("/")[2])
+    assert seen_runs == ["2026-11-02T10-00-00_shop", "2026-11-01T10-00-00_shop"]

@@ -20,6 +20,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 
 from evalwright.errors import EvalwrightError, StorageError
+from evalwright.model.cell import cell_key
 from evalwright.viewer.access import Access, Gatekeeper
 from evalwright.viewer.changes import ChangeTally
 from evalwright.viewer.filters import Filter
@@ -29,7 +30,7 @@ from evalwright.viewer.pages.cell import cell_page, stored_records, whole_text
 from evalwright.viewer.pages.known_values import check_values
 from evalwright.viewer.pages.label import Labelling, label_page, store_label
 from evalwright.viewer.pages.run import run_page
-from evalwright.viewer.pages.runs import runs_page
+from evalwright.viewer.pages.runs import run_before, runs_page
 from evalwright.viewer.query import BadQuery, single_values, whole_number
 from evalwright.viewer.rendering import assets
 from evalwright.viewer.shelf import OpenRun, RunSource, Shelf
@@ -101,8 +102,8 @@ class _Site:
         self._labelling = Labelling(labeller, access.form_token())
         self._links, self._changes = ServerLinks(), ChangeTally()
 
-    def _answer(self, page: Page, status: int = 200) -> HTMLResponse:
-        _, text = page.fitted({"links": self._links, "labels": self._labels})
+    def _answer(self, page: Page, status: int = 200, **more: Any) -> HTMLResponse:
+        _, text = page.fitted({"links": self._links, "labels": self._labels, **more})
         return HTMLResponse(text, status)
 
     def _read(self, request: Request) -> OpenRun:
@@ -137,7 +138,12 @@ class _Site:
     def cell(self, request: Request) -> Response:
         run = self._shelf.open(_run_of(request, self._shelf))
         pairs = request.query_params.multi_items()
-        return self._answer(cell_page(run, request.path_params["key"], pairs, self._links, run.labels))
+        page = cell_page(run, request.path_params["key"], pairs, self._links, run.labels)
+        row = page.context["row"]
+        before = run_before(self._shelf, run.id, row.variant)
+        pair = cell_key(row.case_key, row.variant, 0)
+        sides = {"a": before, "b": run.id, "va": row.variant, "vb": row.variant}
+        return self._answer(page, change=self._links.compared_cell(pair, **sides) if before else "")
 
     def find(self, request: Request) -> Response:
         """`?case=ID&variant=V&trial=N`, as people and tools write it, to the address of the cell, whose page has its

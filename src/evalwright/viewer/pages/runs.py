@@ -15,7 +15,7 @@ from evalwright.viewer.query import page_start, single_values, unknown_value, wh
 from evalwright.viewer.shelf import RunSource, Shelf
 from evalwright.viewer.trends import VariantRate, trend_of
 
-__all__ = ["RunRow", "run_row", "runs_before", "runs_page", "state_of"]
+__all__ = ["RunRow", "run_before", "run_row", "runs_before", "runs_page", "state_of"]
 
 _PAGE = 100
 _KEYS = ("q", "eval", "sort", "after")
@@ -132,6 +132,15 @@ def runs_before(sources: Mapping[str, RunSource]) -> dict[str, RunSource]:
             runs[source.id] = newest[name]
         newest[name] = source
     return runs
+
+
+def run_before(shelf: Shelf, run: str, variant: str) -> str:
+    """The id of the previous run of the same eval; empty without one, or if it has no such variant."""
+    source = runs_before(shelf.sources()).get(run)
+    summary = None if source is None else shelf.summary(source)
+    if source is None or not isinstance(summary, RunSummary):
+        return ""
+    return source.id if any(rate.name == variant for rate in summary.variants) else ""
 
 
 def _query(query: dict[str, str], after: int) -> str:
