@@ -170,5 +170,6 @@ def test_answers_are_labelled_without_the_mouse(visit, runs):
     for key, done in (("p", 1), ("f", 2), ("z", 1), ("u", 2), ("s", 2)):
         press(page, key)
         expect(bar).to_have_attribute("aria-valuetext", f"{done} of 6")
+        expect(page.locator("main")).to_have_css("outline-style", "none")  # where the keys go on, not what they act on
     expect(page.get_by_role("button", name="Show the judge's verdict")).to_be_visible()
     assert len((runs[1] / "labels.csv").read_text().splitlines()) == 5
