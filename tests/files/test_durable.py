@@ -49,6 +49,38 @@ def test_an_existing_file_is_continued(tmp_path: Path) -> None:
     assert (tmp_path / "f").read_bytes() == THREE[0] + THREE[1]
 
 
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (Path.unlink, "it was deleted or replaced"),
+        (lambda path: path.with_name("other").rename(path), "it was deleted or replaced"),
+        (lambda path: os.truncate(path, 3), "it was cut by 5 bytes"),
+    ],
+)
+def test_what_is_in_the_file_no_more_is_not_called_durable(
+    tmp_path: Path, harm: Callable[[Path], object], said: str
+) -> None:
+    (tmp_path / "other").touch()
+    file = AppendFile(tmp_path / "f")
+    file.append(THREE[0])
+    file.sync()
+    harm(tmp_path / "f")
+    file.append(THREE[1])
+    with pytest.raises(StorageError, match=said):
+        file.sync()
+    file.close()
+
+
+def test_a_file_that_has_moved_is_written_on(tmp_path: Path) -> None:
+    file = AppendFile(tmp_path / "f")
+    file.append(THREE[0])
+    (tmp_path / "f").rename(tmp_path / "g")
+    file.append(THREE[1])
+    file.sync()
+    file.close()
+    assert (tmp_path / "g").read_bytes() == THREE[0] + THREE[1]
+
+
 def test_a_closed_file_refuses_appends(tmp_path: Path) -> None:
     file = AppendFile(tmp_path / "f")
     file.close()

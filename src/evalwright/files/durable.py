@@ -54,8 +54,7 @@ __all__ = [
 PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
 """Modes of files and folders that may contain answers or keys: only the owner can read them, whatever the umask is."""
 SHARED = 0o666
-_BLOCK = 1 << 16
-_NO_PLACE = (errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP)
+_BLOCK, _NO_PLACE = 1 << 16, (errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP)
 
 
 class AppendFile:
@@ -69,8 +68,9 @@ class AppendFile:
         self._descriptor: int | None = None
         try:
             self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, mode)
-            self.length: int = os.fstat(self._descriptor).st_size
-            """Where the file ends, as far as it was written or followed here."""
+            opened = os.fstat(self._descriptor)
+            self.length: int = opened.st_size  # as far as it was written or followed here
+            self._is_a_file = stat.S_ISREG(opened.st_mode) and opened.st_nlink > 0  # some systems count no links
         except OSError as error:
             raise storage_error("open", path, error) from error
 
@@ -104,7 +104,7 @@ class AppendFile:
         self._unsynced = True  # what the other process appended must be durable as well
 
     def sync(self) -> None:
-        """Make everything appended so far durable. Raises StorageError; the failure is final."""
+        """Make everything appended so far durable. Raises StorageError, also if it is gone; the failure is final."""
         if self._failure is not None:
             raise self._failure
         with self._closing:  # a descriptor closed meanwhile may already belong to another file
@@ -112,10 +112,19 @@ class AppendFile:
                 return
             self._unsynced = False  # before the call: an append during it must request the next one
             try:
+                self._must_be_whole(self._descriptor)
                 os.fsync(self._descriptor)
             except OSError as error:
                 self._failure = storage_error("sync", self.path, error)
                 raise self._failure from error
+
+    def _must_be_whole(self, descriptor: int) -> None:
+        """Raises OSError if what was appended is not in the file any more: only readers would notice."""
+        cut = self.length - (now := os.fstat(descriptor)).st_size
+        if self._is_a_file and now.st_nlink == 0:
+            raise OSError(errno.ESTALE if self.path.parent.exists() else errno.ENOENT, "it was deleted or replaced")
+        if self._is_a_file and cut > 0:
+            raise OSError(errno.ESTALE, f"it was cut by {cut:,} bytes")
 
     def close(self) -> None:
         """Close without syncing; does nothing if the file is closed already."""
