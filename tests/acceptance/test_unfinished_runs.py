@@ -43,7 +43,7 @@ def test_whatever_judges_an_interrupted_run_says_how_much_of_it_is_missing(made:
         "markdown": "**Partial: 5 of 8 cells have not been run.**",
         "html": "Partial: 5 of 8 cells have not been run.",
         "json": '"cells_missing": 5',
-        "junit": '<error message="partial: 5 of 8 cells not run" />',
+        "junit": '<error message="partial: 5 of 8 cells not run" type="error" />',
         "github": "::warning title=cells::partial: 5 of 8 cells not run",
     }
     for name, said in alone.items():

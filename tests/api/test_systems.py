@@ -155,8 +155,8 @@ def test_an_iterator_that_is_at_its_end_keeps_the_line_of_user_code(system):
 
 def test_an_answer_of_a_text_says_how_it_is_written():
     [cell] = ew.evaluate(["x"], lambda text: ew.Answer(text), evaluators=lambda output: True, out=None)
-    assert cell.error.startswith("the Answer (test_systems.py:")
-    assert cell.error.endswith("has a str as its output: write Answer.of(TEXT)")
+    assert cell.error.startswith("the output of the Answer (test_systems.py:")
+    assert cell.error.endswith("must be an Output, found str: write Answer.of(TEXT)")
 
 
 def test_a_late_call_is_an_error():

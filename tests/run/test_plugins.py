@@ -56,7 +56,7 @@ ILL = {
     "spans": (lambda: Answer(Output("done"), spans=7), "`$.spans`"),
     "tokens": (lambda: Answer.of("done", tokens_in="many"), "got `str` - at `$.metrics.token_input`"),
     "metrics": (lambda: Answer(Output("done"), metrics=None), "`$.metrics`"),
-    "output": (lambda: Answer(object()), "type object"),
+    "output": (lambda: Answer(object()), "must be an Output, found object"),
     "final answer": (lambda: Answer.of(7), "`$.output.final_answer`"),
     "error": (lambda: Answer(Output("done"), error=TraceError(7, 8)), "`$.error.type`"),
     "doubts": (lambda: Answer.of("done", doubts=(7,)), "`$.doubts[0]`"),

@@ -31,6 +31,7 @@ import msgspec
 
 from evalwright.errors import InputError, StorageError
 from evalwright.files.drafts import open_draft
+from evalwright.files.paths import is_there
 
 __all__ = [
     "PRIVATE",
@@ -323,22 +324,13 @@ def make_folder(path: Path) -> None:
 def must_be_writable(path: Path) -> None:
     """Reject a file at `path` that could not be written, before there is anything to write. Raises InputError."""
     try:
-        there = next(place for place in (path, *path.absolute().parents) if _is_there(place))
+        there = next(place for place in (path, *path.absolute().parents) if is_there(place))
     except OSError as error:  # a name too long for any file
         raise storage_error("write", path, error) from error
     if there.is_dir() == (there == path):
         raise InputError(f"cannot write {path}: {there} is a {'folder' if there == path else 'file, not a folder'}")
     if not os.access(there, os.W_OK):
         raise InputError(f"cannot write {path}: {there} is not writable")
-
-
-def _is_there(path: Path) -> bool:
-    """As `Path.exists`, which from Python 3.14 on says of a name too long for any file only that there is none."""
-    try:
-        path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    return True
 
 
 def storage_error(verb: str, path: Path, error: OSError) -> StorageError | InputError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -13,6 +14,7 @@ from evalwright.errors import InputError, Problem
 __all__ = [
     "also_here",
     "import_folders",
+    "is_there",
     "named_in",
     "near_file",
     "numbered",
@@ -30,6 +32,17 @@ def named_in(file: Path, name: str) -> Path:
     if os.path.exists(beside) and not _is_same_file(path, beside):
         return beside
     return path.absolute() if name and file.is_absolute() and os.path.exists(path) else path
+
+
+def is_there(path: Path) -> bool:
+    """As `Path.exists`, which from Python 3.14 on raises no OSError for a name too long for any file, or a folder that
+    may not be searched."""
+    try:
+        return bool(path.stat())
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            raise
+        return False
 
 
 def path_in(config: Mapping[str, Any], what: str) -> Path:

@@ -144,7 +144,9 @@ def stored_form(answer: Answer, function: Any) -> Answer:
     """
     if not isinstance(answer.output, Output):
         found = type(answer.output).__name__
-        raise TargetError(f"the Answer{_place(function)} has a {found} as its output: write Answer.of(TEXT)")
+        raise TargetError(
+            f"the output of the Answer{_place(function)} must be an Output, found {found}: write Answer.of(TEXT)"
+        )
     try:
         stored = msgspec.json.decode(msgspec.json.encode(answer), type=Answer)
     except (msgspec.ValidationError, TypeError, ValueError, OverflowError, RecursionError) as error:
