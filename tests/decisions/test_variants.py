@@ -67,7 +67,8 @@ def regressed(losses: dict[str, int], errors: int = 0) -> list[bool | None]:
             a_trace(case_id=f"c{i}", variant_name=name, error=TraceError("timeout", "")) for i in range(40 - errors, 40)
         ]
     runs = two_runs(stored(before, of), of, stored(after, of), of, Terms())
-    return regressions(runs, [variant.decision for variant in comparison_of(runs, "a", "b").variants], 0.0)
+    tested = regressions(runs, [variant.decision for variant in comparison_of(runs, "a", "b").variants], 0.0)
+    return [one.is_worse for one in tested]
 
 
 def test_the_more_variants_there_are_the_more_it_takes_to_call_one_of_them_worse() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from evalwright.cli.options import as_json, color
-from evalwright.cli.pairs import opened_pair, pair_options, warn_of_same_run
+from evalwright.cli.pairs import opened_pair, pair_options, regression_code, warn_of_same_run
 from evalwright.cli.stored_runs import run_argument, store_options
 from evalwright.cli.usage import Command, NumberRange, alpha_option, points_param, reject_options
 from evalwright.errors import InputError
@@ -29,8 +29,7 @@ _Scores = tuple[dict[str, float], int]
 @click.option(
     "--fail-on-regression",
     is_flag=True,
-    help="Exit with 1 if B is worse beyond noise, with 3 if errors, cells not run or a suite of only scores leave that "
-    "open.",
+    help="Exit with 1 if B is worse beyond noise, with 3 if errors or cells not run leave that open.",
 )
 @click.option(
     "--margin",
@@ -96,15 +95,14 @@ def command(
         comparison = comparison_of(runs, str(a), str(b))
         decisions = [variant.decision for variant in comparison.variants]
         explain(opened.before, opened.after, decisions, keep_changed=allow_changed)
-        worse = regressions(runs, decisions, margin or 0.0) if fail_on_regression else []
+        tested = regressions(runs, decisions, margin or 0.0) if fail_on_regression else []
         warn_of_same_run(opened, a, [(name, name) for name in runs.a])
     if as_json:
         print_out([msgspec.json.encode(comparison).decode()])
     else:
         print_out(comparison_of_runs(comparison, screen_paint()))
     code = 0 if not runs.unread and any(decision.n for decision in decisions) else 3
-    # One certain regression decides, whatever is left open elsewhere.
-    return 1 if True in worse else 3 if None in worse else code
+    return regression_code(tested, code)
 
 
 def _results_reader(dialect: str | None, *paths: object) -> Callable[[Path], _Scores] | None:

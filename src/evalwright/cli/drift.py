@@ -33,8 +33,7 @@ __all__ = ["command"]
 @click.option(
     "--fail-on-regression",
     is_flag=True,
-    help="Exit with 1 if RUN is worse beyond noise, with 3 if errors, cells not run, no baseline or a suite of only "
-    "scores leave that open.",
+    help="Exit with 1 if RUN is worse beyond noise, with 3 if errors, cells not run or no baseline leave that open.",
 )
 @click.option(
     "--margin",
@@ -58,7 +57,7 @@ def command(
     """
     import msgspec
 
-    from evalwright.cli.pairs import opened_pair
+    from evalwright.cli.pairs import opened_pair, regression_code
     from evalwright.cli.screen import print_out, warn
     from evalwright.decisions.clusters import explain
     from evalwright.decisions.comparison import regressions
@@ -90,7 +89,7 @@ def command(
         drifted = drift(opened.before, opened.after, opened.plan_before.run_id, opened.runs)
         decisions = decisions_of(drifted.report)
         explain(opened.before, opened.after, decisions, keep_changed=allow_changed)
-        worse = regressions(opened.runs, decisions, margin or 0.0) if fail_on_regression else []
+        tested = regressions(opened.runs, decisions, margin or 0.0) if fail_on_regression else []
     if opened.before.location == opened.after.location:
         warn([f"{plan.run_id} is its own baseline: `drift` compares a later run with it"])
     print_out(drift_lines(drifted, plan.run_id))
@@ -99,4 +98,4 @@ def command(
     if exit_nonzero_on_regression and drifted.report.regressions_count:
         return 1
     measured = any(decision.n for decision in decisions) and not opened.runs.unread
-    return 1 if True in worse else 3 if None in worse or not measured else 0
+    return regression_code(tested, 0 if measured else 3)

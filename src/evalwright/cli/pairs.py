@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -13,13 +13,14 @@ from evalwright.cli.usage import PathParam
 from evalwright.errors import AllMistakes
 
 if TYPE_CHECKING:
+    from evalwright.decisions.comparison import Regression
     from evalwright.decisions.runs import TwoRuns
     from evalwright.decisions.terms import Terms
     from evalwright.model.plan import Plan
     from evalwright.model.protocols import RunReader
     from evalwright.run.locations import Place
 
-__all__ = ["OpenedPair", "opened_pair", "pair_options", "warn_of_same_run"]
+__all__ = ["OpenedPair", "opened_pair", "pair_options", "regression_code", "warn_of_same_run"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -73,6 +74,23 @@ def warn_of_same_run(opened: OpenedPair, a: object, pairs: Iterable[tuple[str, s
     if others:
         cure += f"; `evalwright decide {a} {a} --variants {first}:{others[0]}` compares its variants"
     warn([f"A and B are the same run, {a}: {cure}"])
+
+
+def regression_code(tested: Sequence[Regression], otherwise: int) -> int:
+    """The exit code of `--fail-on-regression`. Means of scores, which the report's verdict is not about, are named."""
+    from evalwright.cli.screen import warn
+    from evalwright.decisions.sides import PASS_RATE
+    from evalwright.reports.decision_words import change_of
+
+    outcomes = {True: "worse beyond noise", None: "not known whether it is worse"}
+    warn(
+        f"{decision.variant_b}: mean score of {decision.metric}: {outcomes[is_worse]}, {change_of(decision)}"
+        for decision, is_worse in tested
+        if decision.metric != PASS_RATE and is_worse is not False
+    )
+    found = {one.is_worse for one in tested}
+    # One certain regression decides, whatever is left open elsewhere.
+    return 1 if True in found else 3 if None in found else otherwise
 
 
 def pair_options(command: F) -> F:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from evalwright.decisions.engine import side_rate
 from evalwright.decisions.kinds import changed_totals
-from evalwright.decisions.pairing import ValueRange
+from evalwright.decisions.pairing import ValueRange, scale_of
 from evalwright.decisions.runs import TwoRuns
 from evalwright.decisions.sides import PASS_RATE, CaseTotal, SideCounts
 from evalwright.model.decision import UNREAD, Decision, SideRate
@@ -18,6 +19,7 @@ from evalwright.statistics.latency import QuantileByUnit, quantiles
 
 __all__ = [
     "EvaluatorComparison",
+    "Regression",
     "RunComparison",
     "Side",
     "VariantComparison",
@@ -197,28 +199,49 @@ def _pass_side(outcomes: Mapping[str, CaseTotal], groups: Mapping[str, str], dec
     return Side(rate.rate, rate.n, rate.ci)
 
 
-def regressions(runs: TwoRuns, decisions: Sequence[Decision], margin: float) -> list[bool | None]:
-    """Whether each variant of B is worse by more than `margin`, beyond noise.
+class Regression(NamedTuple):
+    """Whether one variant of B is worse by one metric, beyond noise and by more than the margin."""
 
-    None where errors, cells that were not run or unreadable records could decide it, where nothing was measured, and
-    where only scores say it: a mean may have dropped although as many are 1.
-    However many variants there are, the chance that any of an unchanged system is, is at most half of alpha.
+    decision: Decision
+    is_worse: bool | None
+    """None where errors, cells that were not run or unreadable records could decide it, and where nothing was
+    measured."""
+
+
+def regressions(runs: TwoRuns, decisions: Sequence[Decision], margin: float) -> list[Regression]:
+    """Whether the variants of B are worse than those of A: by their pass rates or, in a suite of only scores, by the
+    mean of any of these, as means may drop although no fewer cases have scores of 1.
+
+    `margin` is a loss of the pass rate, or of scores as a share of their range. However many variants and metrics there
+    are, the chance that any of an unchanged system is worse is at most half of alpha.
     """
-    is_worse = [_regressed(decision, margin, runs) for decision in decisions]
-    if len(decisions) < 2:
-        return is_worse
-    # with a smaller alpha, an interval that reaches beyond the margin still does
-    together = msgspec.structs.replace(runs, terms=msgspec.structs.replace(runs.terms, family=len(decisions)))
-    return [
-        known if known is False else _regressed(together.decision(decision.variant_a, decision.variant_b), margin, runs)
-        for known, decision in zip(is_worse, decisions, strict=True)
-    ]
+    tested = [(decision, metric) for decision in decisions for metric in _metrics(runs, decision)]
+    if len(tested) == 1 and tested[0][1] == PASS_RATE:
+        return [Regression(decisions[0], _regressed(decisions[0], margin))]
+    return [_regression(runs, decision, metric, margin, len(tested)) for decision, metric in tested]
 
 
-def _regressed(decision: Decision, margin: float, runs: TwoRuns) -> bool | None:
+def _metrics(runs: TwoRuns, decision: Decision) -> list[str]:
+    """What is to be no worse. Scores that are all 0 or 1 say no more than the pass rate."""
+    scored = any(part.scored for part in decision.evaluators)
+    return [part.name for part in decision.evaluators] if runs.has_only_scores and scored else [PASS_RATE]
+
+
+def _regression(runs: TwoRuns, decision: Decision, metric: str, margin: float, family: int) -> Regression:
+    """By one of so many metrics and variants that are tested together."""
+    if metric == PASS_RATE and _regressed(decision, margin) is False:
+        return Regression(decision, False)  # a smaller alpha makes no interval narrower
+    one, other = decision.variant_a, decision.variant_b
+    terms = msgspec.structs.replace(runs.terms, metric=metric, family=family)
+    if metric != PASS_RATE:
+        margin *= scale_of(runs.a[one], runs.b[other], metric).width
+        terms = msgspec.structs.replace(terms, margin=None)  # which is in the units of the metric
+    together = msgspec.structs.replace(runs, terms=terms).decision(one, other)
+    return Regression(together, _regressed(together, margin))
+
+
+def _regressed(decision: Decision, margin: float) -> bool | None:
     below = {high < -margin for _, high in decision.readings}
     if UNREAD in decision.reasons and True not in below:
-        return None
-    if runs.has_only_scores and True not in below and any(part.scored for part in decision.evaluators):
         return None
     return below.pop() if len(below) == 1 else None

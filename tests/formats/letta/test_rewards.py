@@ -2,12 +2,13 @@
 
 import pytest
 
+import warm
 from evalwright.decisions.comparison import regressions
 from evalwright.decisions.runs import two_runs
 from evalwright.decisions.sides import CaseTotal, SideCounts
 from evalwright.decisions.terms import Terms
 from evalwright.run.stored_run import open_run
-from formats.letta.projects import SUITE, lines_of, rows, run
+from formats.letta.projects import DATA, SUITE, lines_of, rows, run
 
 REWARDED = SUITE.partition("gate:")[0] + "reward: {kind: custom, function: agent.py:NAME}\n"
 
@@ -53,6 +54,16 @@ def reads_timing(ctx):
 def counts_tokens(message, ctx):
     ctx.usage = {"token_input": 5, "token_output": 2}
     return "It is Paris"
+"""
+
+
+GRADED = """
+
+@grader
+def graded(sample, submission):
+    from pathlib import Path
+
+    return GradeResult(score=float(Path(__file__).with_name("grade.txt").read_text()))
 """
 
 
@@ -170,14 +181,42 @@ def test_a_comparison_of_rewards_says_what_its_pass_rate_is(project, gate, warne
         assert not lines or lines[0].endswith("compares a mean score (NAME: plain, right)")
 
 
-@pytest.mark.parametrize(("scores", "found"), [((0.9, 0.1), [None]), ((1.0, 1.0), [False]), ((1.0, 0.0), [True])])
-def test_whether_scores_got_worse_is_open_unless_all_are_passes_or_failures(project, scores, found):
-    """The mean score may drop from 0.9 to 0.1 although in both runs none is 1."""
+@pytest.mark.parametrize(
+    ("before", "after", "found"),
+    [
+        ({"plain": 1.0, "right": 0.9}, {"plain": 1.0, "right": 0.1}, {"plain": False, "right": True}),
+        ({"plain": 1.0, "right": 0.1}, {"plain": 0.9, "right": 0.9}, {"plain": False, "right": False}),
+        ({"plain": 1.0, "right": 0.9}, {"plain": 1.0, "right": None}, {"plain": False, "right": None}),
+        ({"plain": 1.0, "right": 1.0}, {"plain": 1.0, "right": 0.0}, {"pass_rate": True}),
+        ({"plain": 1.0, "right": 1.0}, {"plain": 1.0, "right": 1.0}, {"pass_rate": False}),
+    ],
+)
+def test_means_tell_whether_scores_got_worse_unless_all_are_passes_or_failures(project, before, after, found):
     reader, plan = open_run(run(project, SUITE).run_dir)
     runs = two_runs(reader, plan, reader, plan, Terms())
     [variant] = runs.a
-    for sides, score in zip((runs.a, runs.b), scores, strict=True):
-        cases = {f"c{i}": CaseTotal(score, 1, passed=int(score)) for i in range(40)}
-        passes = {case: CaseTotal(float(int(score)), 1) for case in cases}
-        sides[variant] = SideCounts(variant, passes=passes, scores={"right": cases})
-    assert regressions(runs, [runs.decision(variant, variant)], 0.0) == found
+    for sides, scores in ((runs.a, before), (runs.b, after)):
+        sides[variant] = SideCounts(variant, _cases(int(None not in scores.values() and min(scores.values()))))
+        sides[variant].scores = {name: _cases(score) for name, score in scores.items()}
+    tested = regressions(runs, [runs.decision(variant, variant)], 0.2)
+    assert {one.decision.metric: one.is_worse for one in tested} == found
+
+
+def _cases(score):
+    """Forty, of the same score; None: their grader broke."""
+    measured = CaseTotal(evaluator_errors=1) if score is None else CaseTotal(float(score), 1, passed=int(score))
+    return {f"c{i}": measured for i in range(40)}
+
+
+def test_a_comparison_of_scores_ends_with_the_code_of_their_means_and_names_the_worse_one(project):
+    (project / "agent.py").write_text((project / "agent.py").read_text() + GRADED)
+    suite, data, runs = SUITE.replace("function: contains", "function: agent.py:graded"), DATA * 20, []
+    for grade in ("0.9", "0.4"):
+        (project / "grade.txt").write_text(grade)
+        runs.append(str(run(project, suite, data).run_dir))
+    ended = [
+        warm.run(["-m", "evalwright", *words, "--fail-on-regression"], cwd=project)
+        for words in (["compare", *runs], ["drift", runs[1], "--baseline", runs[0]], ["compare", *runs[::-1]])
+    ]
+    assert [one.returncode for one in ended] == [1, 1, 0]
+    assert ["mean score of right: worse beyond noise, −0.500" in one.stderr for one in ended] == [True, True, False]
