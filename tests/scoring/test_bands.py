@@ -88,6 +88,8 @@ def test_a_score_that_reaches_the_threshold_passes():
         assert banded_verdict([], trace, [row("a", score)], threshold=0.3).status == status
     for score in (11 / 24, 3 / 23, 2 / 3):  # a threshold with more digits than are compared
         assert banded_verdict([], trace, [row("a", score)], threshold=score).status == "pass"
+    assert banded_verdict([], trace, [row("a", 0.0)], threshold=1e-10).status == "fail"
+    assert EvaluatorSpec("a", "t", required=1e-10).gate_missed(None)
 
 
 @pytest.mark.parametrize(("score", "reached"), [(sum([0.7] * 3) / 3, True), (0.7 - 1e-8, False)])

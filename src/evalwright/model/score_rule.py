@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isclose
+
 import msgspec
 
 __all__ = ["ScoreRule", "reaches"]
@@ -26,4 +28,5 @@ class ScoreRule(msgspec.Struct, frozen=True):
 
 def reaches(score: float, least: float) -> bool:
     """Whether a score that was computed is at least `least`: the mean of three scores of 0.7 is 0.6999999999999998."""
-    return round(score, _DIGITS) >= round(least, _DIGITS)
+    # A threshold is never rounded: one of 1e-10 would become 0, which any score reaches.
+    return round(score, _DIGITS) >= least or isclose(score, least, rel_tol=10**-_DIGITS)
