@@ -159,3 +159,19 @@ def test_recorded_outputs_of_any_provider_are_judged(tmp_path):
     path = write(tmp_path, {**ECHO, "providers": AGENTS, "tests": [{"vars": {"q": "a"}, "assert": grader}]})
     with pytest.raises(InputError, match=r"assert\[0\]\.provider .*is not supported"):
         load_suite(path, options={"cached": tmp_path / "out.json"})
+
+
+def test_recorded_columns_of_a_provider_that_is_not_supported_are_those_of_its_prompts(tmp_path):
+    rows = [
+        {"testCase": {"vars": {"q": "a"}}, "vars": {"q": "a"}, "promptIdx": i, "response": {"output": output}}
+        for i, output in enumerate("xyz")
+    ]
+    (tmp_path / "out.json").write_text(json.dumps({"results": {"results": rows}}))
+    prompts = [{"raw": "{{q}}", "label": label} for label in ("one", "two")]
+    agent = {"id": "wss://me:hunter22@localhost/?api_key=k123456", "prompts": ["two"]}
+    path = write(tmp_path, {"prompts": prompts, "providers": [agent, "echo"], "tests": [{"vars": {"q": "a"}}]})
+    ran = run_at(path, tmp_path, {"cached": tmp_path / "out.json"})
+    columns = ["wss://me:***@localhost/?api_key=***@two", "echo@one", "echo@two"]
+    assert dict(zip((name for _, name, _ in ran.traces), ran.outputs, strict=True)) == dict(
+        zip(columns, "xyz", strict=True)
+    )

@@ -163,11 +163,8 @@ class Providers:
         entry = what_fits(entry, PROVIDER, origin)
         named = str(entry["id"])
         kind = provider_kind(named)
-        if kind in ("python", "javascript"):
-            if self._sources.path(_file_of(named)[0], origin) is None:
-                return []
-        elif kind == "":
-            return [{"id": named, "label": str(entry.get("label") or named)}]
+        if kind in ("python", "javascript") and self._sources.path(_file_of(named)[0], origin) is None:
+            return []
         entry = with_own_variables(entry, self._env, kind, origin)
         config = _config(entry.get("config", {}), kind, named, self._sources, origin.at("config"))
         self._sources.code(entry.get("transform"), origin.at("transform"))
