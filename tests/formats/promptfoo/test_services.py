@@ -121,3 +121,10 @@ def test_an_assertion_that_no_service_can_judge_is_a_warning(tmp_path, monkeypat
     said = [str(warning) for warning in load_suite(write(tmp_path, {**ECHO, "tests": tests})).warnings]
     assert [f"assert[{i}]" in warning for i, warning in enumerate(said)] == [True] * 3
     assert run(tmp_path, {**ECHO, "tests": tests}).statuses == ["error"]
+
+
+@pytest.mark.parametrize("address", ["http:///hook", "http://127.0.0.1:99999", "https://[::1"])
+def test_what_is_no_address_of_a_webhook_is_said(tmp_path, address):
+    [row] = asserted(tmp_path, "a", {"type": "webhook", "value": address}).rows
+    assert row.error is not None
+    assert (row.error.type, "is no address" in row.error.message) == ("bad_value", True)

@@ -25,6 +25,7 @@ __all__ = ["moderation", "webhook"]
 
 _CAP = 2**20
 """Bytes of a webhook's reply."""
+_HIGHEST_PORT = 65535
 _SECONDS = 5.0
 """The time for a webhook's reply, unless WEBHOOK_TIMEOUT names other milliseconds."""
 
@@ -78,6 +79,8 @@ async def _posted(question: AssertionInput) -> Mapping[str, Any]:
         async with asyncio.timeout(_limit()), new_client() as client:
             headers = {"Content-Type": "application/json"}
             request = client.build_request("POST", question.value, content=body, headers=headers)
+            if not request.url.host or (request.url.port or 0) > _HIGHEST_PORT:
+                raise ValueError("expected a host, and a port up to 65535 if any")
             verdict = await _reply(client, request)
     except (httpx.InvalidURL, ValueError) as error:
         raise EvaluatorError(f"{name} is no address: {str(error).partition(':')[0]}", "bad_value") from None
