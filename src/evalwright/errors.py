@@ -102,7 +102,8 @@ class Problem:
         # only after a mistake: every command loads this module
         import re
 
-        values = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\d+"""
+        # an apostrophe, as in `doesn't`, begins no value
+        values = r"""(?<![\w\\])(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|\d+"""
         return self.file, re.sub(r"\d+", "", self.key), re.sub(values, "…", self.message)
 
     def __str__(self) -> str:

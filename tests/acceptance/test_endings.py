@@ -134,7 +134,9 @@ def test_a_mistake_in_every_line_hides_no_other(capsys: pytest.CaptureFixture[st
     of_cases = FirstProblems("cases.jsonl")
     for line in range(1, 1_001):
         of_cases.add(
-            Problem("cases.jsonl", f"expected a mapping, found 'question {line}'", line, f"cases[{line}].input")
+            Problem(
+                "cases.jsonl", f"isn't a mapping: '{'a' * line}', \"it's {'b' * line}\"", line, f"cases[{line}].input"
+            )
         )
     of_cases.add(Problem("cases.jsonl", "unknown key", 990, "cases[990].expcted"))
     ended_by(InputError([*of_cases, Problem("eval.yaml", "worse", 7), Problem("eval.yaml", "worst", 8)]))
