@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import textwrap
 from contextlib import suppress
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -86,15 +86,18 @@ class Document:
                 break
         return part[0] if isinstance(part, tuple) else part
 
-    def lends(self, key: str) -> bool:
-        """Whether aliases elsewhere stand for parts of the value at a top-level key."""
+    @cached_property
+    def lent(self) -> frozenset[str]:
+        """The top-level keys of whose values aliases elsewhere repeat parts, and the keys with these aliases."""
         root = compose(self._data)
-        if not isinstance(root, yaml.MappingNode):
-            return False
-        own, others = (
-            [value for name, value in root.value if (name.value == key) is is_own] for is_own in (True, False)
-        )
-        return not nodes_in(own).isdisjoint(nodes_in(others))
+        first: dict[int, str] = {}
+        lent: set[str] = set()
+        for name, value in root.value if isinstance(root, yaml.MappingNode) else ():
+            key = str(name.value)
+            for node in nodes_in(value):
+                if (other := first.setdefault(node, key)) != key:
+                    lent |= {key, other}
+        return frozenset(lent)
 
 
 def load(path: Path, flavour: Flavour = "true_false") -> Document:

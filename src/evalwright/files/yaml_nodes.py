@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, ClassVar, Literal, get_args
@@ -156,10 +156,10 @@ def compose(data: bytes) -> yaml.Node | None:
         raise yaml.MarkedYAMLError(problem=_TOO_DEEP, problem_mark=error.problem_mark) from None
 
 
-def nodes_in(nodes: Iterable[yaml.Node]) -> set[int]:
-    """The identities of nodes and of all nodes in them; an alias is the node that it stands for."""
+def nodes_in(root: yaml.Node) -> set[int]:
+    """The identities of a node and of all nodes in it; an alias is the node that it stands for."""
     found: set[int] = set()
-    waiting = [*nodes]
+    waiting = [root]
     while waiting:
         node = waiting.pop()
         if id(node) in found:

@@ -72,7 +72,7 @@ class Findings:
 
     def lends(self, key: str) -> bool:
         """Whether references or aliases put parts of the value at a top-level key into other places."""
-        return key in self.quoted or self._document.lends(key)
+        return key in self.quoted or key in self._document.lent
 
     def warn_unread(self, place: Place, known: Collection[str]) -> None:
         """Warn of a key that nothing reads, with the nearest of the `known` keys."""
