@@ -233,7 +233,8 @@ class Http:
         elif interruption is not None:
             answer.doubts += (Doubt("the end of the stream is missing", interruption),)
         elif is_unfinished(turns.finish_reason):
-            answer.doubts += (Doubt(f"the reply was cut off, ending with {turns.finish_reason!r:.40},"),)
+            reason = self._excerpt(str(turns.finish_reason))
+            answer.doubts += (Doubt(f"the reply was cut off, ending with {reason!r:.40},"),)
         return answer
 
     def _excerpt(self, text: str) -> str:

@@ -101,10 +101,10 @@ def _is_text_encoding(name: str) -> bool:
         return False
 
 
-def shortened(text: str) -> str:
+def shortened(text: str, longest: int = _EXCERPT) -> str:
     """The start of foreign text in one printable line, without a cut word: half a secret would not be recognised."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * _EXCERPT]).split())
-    return line if len(line) <= _EXCERPT else _CUT_WORD.sub("", line[:_EXCERPT]) + "..."
+    line = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * longest]).split())
+    return line if len(line) <= longest else _CUT_WORD.sub("", line[:longest]) + "..."
 
 
 def _error_name(error: Exception) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from evalwright.model.trace import Answer
 from evalwright.model.unread_calls import unread_calls
 from evalwright.targets.answer_parts import answer_in
+from evalwright.targets.http.body import shortened
 from evalwright.targets.http.paths import JsonPath
 
 __all__ = [
@@ -179,12 +180,12 @@ def tool_call_in(item: Any) -> dict[str, Any] | None:
 
 def strange_find(path: str, name: str, found: Any) -> str:
     """The message about something that the path of a part found and that is not such a part."""
-    return f"{path} finds {str(found)!r:.80}, expected {_EXPECTED[name]}"
+    return f"{path} finds {shortened(str(found), 80)!r}, expected {_EXPECTED[name]}"
 
 
 def _lost_call(path: str, message: Any) -> str:
     return (
-        f"{path} finds a message with a tool call that nothing reads, {str(message)!r:.80}: "
+        f"{path} finds a message with a tool call that nothing reads, {shortened(str(message), 80)!r}: "
         "let response_mapping.tool_calls find the calls"
     )
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalwright.errors import TargetError
+from evalwright.files.key_paths import kind_in_words
 from evalwright.model.trace import Answer
 from evalwright.targets.http.agent_protocols import AiSdkEvents
 from evalwright.targets.http.body import error_in
@@ -217,7 +218,7 @@ class EventReader:
     def _event(self, document: Any) -> Event:
         if self._protocol is not None and self.turns is not None:
             if not isinstance(document, dict):
-                raise TargetError(f"an event of the stream must be an object, found {document!r:.80}")
+                raise TargetError(f"an event of the stream must be an object, found {kind_in_words(document)}")
             self._protocol.read(document)
             turns = self.turns
             return Event(token=turns.fresh_text(), done=turns.done, error=turns.error or error_in(document))

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from evalwright.errors import TargetError
+from evalwright.files.key_paths import kind_in_words
 
 __all__ = ["Turns", "object_at", "objects_at", "string_at"]
 
@@ -167,7 +168,7 @@ def string_at(event: Mapping[str, Any], key: str) -> str:
     value = event.get(key)
     if isinstance(value, str | None):
         return value or ""
-    raise TargetError(f"{key!r} of an event {event.get('type')!r:.40} must be a text, found {value!r:.80}")
+    raise TargetError(f"{key!r} in an event of the stream must be a text, found {kind_in_words(value)}")
 
 
 def object_at(event: Mapping[str, Any], key: str) -> Mapping[str, Any]:
