@@ -10,6 +10,7 @@ from targets.protocol_streams import (
     CALL,
     LANGGRAPH,
     MODES,
+    OPENAI_RESPONSES,
     STREAMS,
     named,
     sse,
@@ -79,6 +80,22 @@ def test_the_modes_of_langgraph_give_the_same_answer(mode):
 def test_a_state_without_messages_is_the_structured_output():
     answer = streamed("langgraph", named([("values", {"n": 1}), ("values", {"n": 2})]))
     assert answer.output.structured == {"n": 2}
+
+
+def test_tools_that_the_provider_runs_have_results():
+    served = [
+        {"type": "mcp_call", "id": "m", "name": "find", "arguments": '{"a": 1}', "output": "ok", "error": None},
+        {"type": "mcp_call", "id": "n", "name": "find", "arguments": [1], "output": None, "error": "gone"},
+        {"type": "file_search_call", "id": "f", "status": "completed", "queries": ["q"], "results": [{"text": "t"}]},
+        {"type": "image_generation_call", "id": "g", "result": "iVBORw0KGgo="},
+    ]
+    events = [{"type": "response.output_item.done", "item": item} for item in served]
+    answer = streamed("openai_responses", sse(*events, *OPENAI_RESPONSES[-2:]))
+    assert [(call.name, call.arguments) for call in answer.tool_calls] == [
+        ("find", {"a": 1}), ("find", {"_raw": [1]}), ("file_search", {"queries": ["q"]}), ("image_generation", {}),
+    ]  # fmt: skip
+    returned = ["ok", "gone", {"results": [{"text": "t"}]}, "[image]"]
+    assert [result.content for result in answer.tool_results] == returned
 
 
 def test_a_tool_that_failed_is_a_result_and_no_error():

@@ -10,8 +10,9 @@ import msgspec
 from evalwright.llm.failures import failure_of
 from evalwright.llm.fitting import Fit
 from evalwright.llm.posts import posted
-from evalwright.llm.replies import arguments_in, checked_reply, count_of, reading_reply, silent, tool_content
-from evalwright.model.chat import SERVED_RESULTS, ChatReply, ChatRequest, ServedCall, Usage
+from evalwright.llm.replies import arguments_in, checked_reply, count_of, reading_reply, silent
+from evalwright.llm.served_calls import served_call
+from evalwright.model.chat import ChatReply, ChatRequest, Usage
 from evalwright.model.trace import ToolCall
 
 __all__ = ["respond"]
@@ -73,7 +74,7 @@ def _reply(response: Any, model: str, latency_ms: int, limit: int | None) -> Cha
         elif item.type == "custom_tool_call":
             calls.append(ToolCall(item.name, item.call_id, {"_raw": item.input}))
         elif item.type.endswith("_call"):
-            served.append(_served_call(item))
+            served.append(served_call(item))
         for part in item.content if item.type == "message" else ():
             if part.type == "refusal":
                 refusal = part.refusal
@@ -93,21 +94,6 @@ def _reply(response: Any, model: str, latency_ms: int, limit: int | None) -> Cha
         served_calls=served or msgspec.UNSET,
     )
     return checked_reply(reply)
-
-
-def _served_call(item: Any) -> ServedCall:
-    """A call that the provider itself ran: `web_search_call`, `mcp_call` and so on."""
-    if item.type == "mcp_call":
-        result = item.output if item.error is None else item.error
-        call = ToolCall(item.name, item.id, arguments_in(item.arguments))
-        return ServedCall(call, None if result is None else tool_content(result))
-    name = item.type.removesuffix("_call")
-    returned: Any = {key: item[key] for key in SERVED_RESULTS if item.get(key) is not None}
-    if name == "image_generation" and returned:
-        returned = "[image]"
-    known = ("type", "id", "call_id", "status", *SERVED_RESULTS)
-    arguments = {key: value for key, value in item.items() if key not in known}
-    return ServedCall(ToolCall(name, item.call_id or item.id, arguments), returned or None)
 
 
 def _usage(usage: Any) -> Usage:

@@ -142,7 +142,7 @@ def arguments_in(text: str | None) -> dict[str, Any]:
     """The arguments of a tool call; a text that is not a JSON object is kept under `_raw`."""
     try:
         arguments = json.loads(text) if text else {}
-    except (ValueError, RecursionError):
+    except (TypeError, ValueError, RecursionError):
         arguments = None
     return arguments if isinstance(arguments, dict) else {"_raw": text}
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from evalwright.errors import TargetError
+from evalwright.llm.served_calls import served_call
 from evalwright.targets.http.call_pieces import CallPieces
 from evalwright.targets.http.turns import Turns, object_at, objects_at, string_at
 
@@ -86,8 +88,10 @@ class ResponseEvents:
             arguments = item.get("arguments", item.get("input"))
             self._turns.call(id, string_at(item, "name"), arguments or None)
         else:
-            about = {key: value for key, value in item.items() if key not in ("id", "type", "status", "call_id")}
-            self._turns.call(id, string_at(item, "name") or kind.removesuffix("_call"), about)
+            served = served_call(item)
+            self._turns.call(id, served.call.name, served.call.arguments)
+            if served.result is not None:
+                self._turns.result(id, served.result)
 
     def _ended(self, kind: str, response: Mapping[str, Any]) -> None:
         turns, usage = self._turns, object_at(response, "usage")
