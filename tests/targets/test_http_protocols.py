@@ -6,8 +6,11 @@ from evalwright.errors import InputError, TargetError
 from evalwright.targets.http.protocols import PROTOCOLS
 from targets.loopback import ask, build, chunked
 from targets.protocol_streams import (
+    AG_UI,
     AI_SDK,
+    ASKED,
     CALL,
+    CALLED,
     LANGGRAPH,
     MODES,
     OPENAI_RESPONSES,
@@ -82,6 +85,95 @@ def test_a_state_without_messages_is_the_structured_output():
     assert answer.output.structured == {"n": 2}
 
 
+def chunk(id, text, **more):
+    return ("messages", [{"type": "AIMessageChunk", "id": id, "content": text, **more}, {}])
+
+
+def partial(id, text):
+    return ("messages/partial", [{"type": "ai", "id": id, "content": text}])
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [
+            chunk("a", ""),
+            chunk("b", ""),
+            chunk("a", "One "),
+            chunk("b", "Two "),
+            chunk("a", "more"),
+            chunk("b", "more"),
+        ],
+        [partial("a", "One"), partial("b", "Two"), partial("a", "One more"), partial("b", "Two more")],
+    ],
+)
+def test_messages_of_nodes_that_work_side_by_side_are_kept_apart(events):
+    answer = streamed("langgraph", named(events))
+    assert [message.content for message in answer.messages] == ["One more", "Two more"]
+
+
+def test_pieces_of_calls_of_nodes_that_work_side_by_side_are_kept_apart():
+    def call(message, args, **more):
+        return chunk(message, "", tool_call_chunks=[{"index": 0, "args": args, **more}])
+
+    begun = [call(i, '{"of":', id=f"c{i}", name="find") for i in "ab"]
+    answer = streamed("langgraph", named([*begun, *(call(i, f'"{i}"}}') for i in "ab")]))
+    assert [(call.id, call.arguments) for call in answer.tool_calls] == [("ca", {"of": "a"}), ("cb", {"of": "b"})]
+
+
+def test_a_state_may_get_its_messages_later_and_have_them_without_ids():
+    said = [
+        {"role": "user", "content": "weather?"},
+        {"role": "assistant", "content": "", "tool_calls": [
+            {"id": None, "name": "weather", "args": {"city": city}} for city in ("Rome", "Oslo")]},
+        {"role": "assistant", "content": "It is sunny."},
+    ]  # fmt: skip
+    answer = streamed("langgraph", named([("values", {"messages": [], "n": 1}), ("values", {"messages": said})]))
+    assert (answer.output.final_answer, answer.output.structured) == ("It is sunny.", None)
+    assert [call.arguments for call in answer.tool_calls] == [{"city": "Rome"}, {"city": "Oslo"}]
+
+
+ASKING = {"__interrupt__": [{"value": "May I?", "id": "i"}]}
+
+
+@pytest.mark.parametrize(
+    ("form", "stream"),
+    [
+        ("langgraph", named([("values", {"messages": [ASKED, CALLED]}), ("values", ASKING)])),
+        ("langgraph", named([("updates", {"model": {"messages": [CALLED]}}), ("updates", ASKING)])),
+        ("ag_ui", sse(*AG_UI[:9], {"type": "RUN_FINISHED", "outcome": {"type": "interrupt"}})),
+    ],
+)
+def test_an_agent_that_stops_to_ask_a_person_leaves_a_doubt(form, stream):
+    answer = streamed(form, stream)
+    assert [doubt.what for doubt in answer.doubts] == ["the agent stopped to ask a person"]
+    assert (answer.output.final_answer, answer.output.structured) == ("Let me check.", None)
+    assert answer.extra == {"finish_reason": "interrupt"}
+
+
+def test_events_of_a_subgraph_are_counted_under_one_name():
+    events = [("messages|a:1", chunk("x", "no")[1]), ("messages|b:2", chunk("y", "no")[1]), *LANGGRAPH]
+    answer = streamed("langgraph", named(events))
+    assert (answer.output.final_answer, answer.extra["unread_events"]) == (
+        "It is sunny.",
+        {"messages of a subgraph": 2},
+    )
+
+
+@pytest.mark.parametrize("id", ["c1", ""])
+def test_calls_with_an_id_that_is_used_again_are_calls_of_their_own(id):
+    def called(city):
+        return {"type": "tool-input-available", "toolCallId": id, "toolName": "weather", "input": {"city": city}}
+
+    def returned(sky):
+        return {"type": "tool-output-available", "toolCallId": id, "output": {"sky": sky}}
+
+    steps = [called("Rome"), returned("?"), returned("clear"), called("Oslo"), returned("grey")]
+    answer = streamed("ai_sdk", sse(*steps, *AI_SDK[13:]))
+    assert [call.arguments for call in answer.tool_calls] == [{"city": "Rome"}, {"city": "Oslo"}]
+    assert [result.content for result in answer.tool_results] == [{"sky": "clear"}, {"sky": "grey"}]
+
+
 def test_tools_that_the_provider_runs_have_results():
     served = [
         {"type": "mcp_call", "id": "m", "name": "find", "arguments": '{"a": 1}', "output": "ok", "error": None},
@@ -144,6 +236,16 @@ def test_a_stream_of_another_protocol_is_no_answer():
 def test_an_event_of_a_wrong_shape_is_an_error(event):
     with pytest.raises(TargetError, match="event"):
         streamed("ai_sdk", f"data: {event}\n\n".encode(), STREAMS["ai_sdk"])
+
+
+def test_a_call_that_is_no_mapping_is_an_error():
+    with pytest.raises(TargetError, match="'tool_calls' in an event"):
+        streamed("openai_chat", sse({"choices": [{"delta": {"content": "Hi", "tool_calls": ["weather"]}}]}))
+
+
+def test_a_stream_without_text_says_how_it_ended():
+    with pytest.raises(TargetError, match="no text in the 1 event of the stream, which ends with 'length'"):
+        streamed("openai_chat", sse({"choices": [{"delta": {}, "finish_reason": "length"}]}))
 
 
 SECRET = "sk-" + "Zq9x" * 12

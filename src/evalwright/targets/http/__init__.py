@@ -221,7 +221,9 @@ class Http:
         events = counted(whole.chunks, "event")
         if whole.error is None and turns.empty and turns.structured is None and "final_answer" in self._needed:
             types = f", of the types {', '.join(sorted(turns.unread))}" if turns.unread else ""
-            raise TargetError(f"no answer: there is no text in the {events} of the stream{self._excerpt(types)}")
+            ending = f", which ends with {turns.finish_reason!r}" if turns.finish_reason else ""
+            about = self._excerpt(types + ending)
+            raise TargetError(f"no answer: there is no text in the {events} of the stream{about}")
         if whole.error is None and turns.nameless:
             raise TargetError("the stream has a tool call without a name")
         whole.completed = whole.completed or turns.ended or (not end_mark and interruption is None)
@@ -232,6 +234,8 @@ class Http:
             answer.error = target_failure(TargetError(f"the service reports an error: {self._excerpt(whole.error)}"))
         elif interruption is not None:
             answer.doubts += (Doubt("the end of the stream is missing", interruption),)
+        elif turns.finish_reason == "interrupt":
+            answer.doubts += (Doubt("the agent stopped to ask a person"),)
         elif is_unfinished(turns.finish_reason):
             reason = self._excerpt(str(turns.finish_reason))
             answer.doubts += (Doubt(f"the reply was cut off, ending with {reason!r:.40},"),)

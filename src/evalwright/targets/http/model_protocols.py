@@ -46,6 +46,8 @@ class ChatEvents:
             calls = [{"index": 0, "function": delta["function_call"]}]
         if calls:
             self._calls.add(calls)
+            if self._calls.unread:
+                raise TargetError("'tool_calls' in an event of the stream must be mappings with a function")
             turns.replace_calls(self._calls.all)
 
 
