@@ -77,6 +77,7 @@ def test_a_variant_that_a_suite_has_not_is_refused_with_the_nearest(suite):
         ({"targets": 3, "target": ["a"]}, "targets: expected a path, found 3\ntarget: expected text, found ['a']"),
         ({"allow_tools": "yes"}, "allow_tools: expected True or False, found 'yes'"),
         ({"allow_outside": ["/", 1]}, "allow_outside: expected a path, found 1"),
+        ({"trials": 0}, "trials: suites of the format agentv do not have it; `evaluate` takes systems and trials"),
     ],
 )
 def test_options_of_a_format_are_held_to_what_the_command_line_accepts(tmp_path, options, said):

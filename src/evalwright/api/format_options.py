@@ -10,6 +10,7 @@ from typing import Any
 from evalwright.api.problems import refused
 from evalwright.errors import InputError, Problem
 from evalwright.files.numbers import is_number
+from evalwright.formats.loading import OPTIONS_OF_ALL
 from evalwright.model.format import Format, Option
 
 __all__ = ["checked_options"]
@@ -20,26 +21,33 @@ _EXPECTED = {"text": "text", "path": "a path", "flag": "True or False", "int": "
 def checked_options(suite_format: Format, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options as the format takes them: a single value of a repeatable one may stand for a list of it.
 
-    Options that the format does not have are left to it. Raises InputError that lists every mistake.
+    Unknown options are kept: the format refuses them. Raises InputError that lists every mistake.
     """
     known = {option.keyword: option for option in suite_format.options}
     checked: dict[str, Any] = {}
     problems: list[Problem] = []
     for name, value in options.items():
         option = known.get(name)
-        if option is None or value is None:
+        is_set = value is not None and value is not False
+        if option is None and name in OPTIONS_OF_ALL and is_set:  # on the command line, an option of the run
+            message = f"suites of the format {suite_format.name} do not have it; `evaluate` takes systems and trials"
+            problems.append(refused(name, message))
+        elif option is None or value is None:
             checked[name] = value
-            continue
-        values = list(value) if option.multiple and isinstance(value, (list, tuple)) else [value]
-        problems += (
-            refused(name, f"expected {_expected(option)}, found {one!r}") for one in values if not _accepts(option, one)
-        )
-        if not problems and option.type == "path":
-            values = [Path(one) for one in values]
-        checked[name] = tuple(values) if option.multiple else values[0]
+        else:
+            checked[name] = _checked_value(option, value, problems)
     if problems:
         raise InputError(problems)
     return checked
+
+
+def _checked_value(option: Option, value: Any, problems: list[Problem]) -> Any:
+    values = list(value) if option.multiple and isinstance(value, (list, tuple)) else [value]
+    wrong = [one for one in values if not _accepts(option, one)]
+    problems += (refused(option.keyword, f"expected {_expected(option)}, found {one!r}") for one in wrong)
+    if not wrong and option.type == "path":
+        values = [Path(one) for one in values]
+    return tuple(values) if option.multiple else values[0]
 
 
 def _accepts(option: Option, value: Any) -> bool:
