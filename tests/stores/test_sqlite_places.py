@@ -70,6 +70,22 @@ def test_a_disk_that_fails_to_sync_ends_the_writing(file: Path, monkeypatch: pyt
         assert len([*again.traces(Trace)]) == 1
 
 
+@pytest.mark.parametrize("new_file", [False, True])
+def test_a_file_that_is_gone_ends_the_writing(file: Path, new_file: bool) -> None:
+    """SQLite would go on writing to it, and nobody would find the run."""
+    writer = Sqlite(file).create(a_plan(run_id="r"), [a_case()], {})
+    writer.append_trace(a_trace())
+    writer.sync()
+    for path in file.parent.glob("runs.sqlite*"):
+        path.unlink()
+    if new_file:
+        Sqlite(file).create(a_plan(), [], {}).close()
+    writer.append_trace(a_trace(trial=1))
+    with pytest.raises(StorageError, match=r"runs\.sqlite: it was deleted, moved or replaced"):
+        writer.sync()
+    writer.close()
+
+
 def test_a_long_log_is_moved_into_its_file_while_the_run_goes_on(file: Path) -> None:
     with closing(Sqlite(file).create(a_plan(run_id="r"), [a_case()], {})) as writer:
         before = file.stat().st_size

@@ -119,6 +119,7 @@ class SqliteRun:
         self.artifacts: Path = path.with_name(f"{path.name}.artifacts") / run_id
         self._reader: tuple[int, sqlite3.Connection] | None = None
         self._writer: tuple[int, sqlite3.Connection] | None = None
+        self._written: tuple[int, int] | None = None if lock is None else self._identity()
 
     def plan(self) -> bytes | None:
         return self._value("SELECT payload FROM runs WHERE run_id = ?")
@@ -214,7 +215,10 @@ class SqliteRun:
         """Nothing to do: a file answers."""
 
     def make_durable(self) -> None:
-        """Sync the write-ahead log, and checkpoint it (move it into the database) if it is long."""
+        """Sync the write-ahead log, and checkpoint it (move it into the database) if it is long. Raises StorageError,
+        also if the file is gone: its connection would go on, and no reader would find what was written."""
+        if self._written != self._identity():
+            raise StorageError(f"cannot sync {self._path}: it was deleted, moved or replaced")
         log = self._path.with_name(f"{self._path.name}-wal")
         try:
             descriptor = os.open(log, os.O_RDWR | os.O_CLOEXEC)
@@ -229,6 +233,16 @@ class SqliteRun:
             raise storage_error("sync", log, error) from error
         if size > _CHECKPOINT:
             self._checkpoint()
+
+    def _identity(self) -> tuple[int, int] | None:
+        """What tells the file from another one at its path; None if there is none."""
+        try:
+            found = self._path.stat()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise storage_error("look at", self._path, error) from error
+        return found.st_dev, found.st_ino
 
     def _checkpoint(self) -> None:
         """Move the log into the database on a separate connection, so that writers do not have to wait."""
