@@ -42,6 +42,23 @@ def test_several_traces_of_a_session_are_a_group(tmp_path: Path, attributes: dic
     ]
 
 
+def test_a_session_that_has_all_traces_says_little(tmp_path: Path) -> None:
+    [note] = (
+        note for note in imported(tmp_path, *(turn(n, {"session.id": "s"}) for n in (1, 2))).notes if "turn" in note
+    )
+    assert note.endswith("; one unit says little: if the traces are independent, delete 'group' in cases.jsonl")
+
+
+def test_an_agent_inside_may_have_a_session_of_its_own(tmp_path: Path) -> None:
+    def nested(number: int) -> dict[str, Any]:
+        spans = (span(2, "chat", {"gen_ai.conversation.id": f"own-{number}"}, below=1),
+                 span(1, "ask", {"output.value": "Hi", "session.id": "s"}))  # fmt: skip
+        return exported(*({**one, "traceId": f"{number:032x}"} for one in spans))
+
+    imported(tmp_path, nested(1), nested(2))
+    assert [case.get("group") for case in cases(tmp_path)] == ["s", "s"]
+
+
 def test_one_trace_of_a_session_is_no_group(tmp_path: Path) -> None:
     notes = imported(tmp_path, turn(1, {"session.id": "s"})).notes
     assert "group" not in cases(tmp_path)[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -30,7 +31,8 @@ class Sessions:
         self._first: dict[str, str] = {}
         """One trace of each session."""
         self._shared: set[str] = set()
-        self._traces = 0
+        self._turns: Counter[str] = Counter()
+        """How many traces each group has."""
 
     def add(self, span: WireSpan) -> None:
         session = _session_of(span.attributes)
@@ -39,18 +41,23 @@ class Sessions:
 
     def group_of(self, spans: Sequence[WireSpan]) -> str | None:
         """The session of a trace, if other traces belong to it, too."""
-        named = (session for span in spans if (session := _session_of(span.attributes)) is not None)
-        session = next(named, None)
-        if session not in self._shared:
-            return None
-        self._traces += 1
+        sessions = (_session_of(span.attributes) for span in spans)
+        # Not the first one of all: an agent inside may have a session of its own.
+        session = next((session for session in sessions if session in self._shared), None)
+        if session is not None:
+            self._turns[session] += 1
         return session
 
-    def notes(self) -> list[str]:
-        if not self._traces:
+    def notes(self, cases: int) -> list[str]:
+        """What the user should know of the groups of so many cases."""
+        if not self._turns:
             return []
-        sessions = counted(len(self._shared), "session")
-        return [f"{self._traces} traces are turns of {sessions}: a session is one group, a unit of all statistics"]
+        turns = counted(self._turns.total(), "trace is a turn", "traces are turns")
+        sessions = counted(len(self._turns), "session")
+        note = f"{turns} of {sessions}: a session is one group, a unit of all statistics"
+        if [*self._turns.values()] == [cases]:
+            note += "; one unit says little: if the traces are independent, delete 'group' in cases.jsonl"
+        return [note]
 
 
 def _session_of(attributes: Mapping[str, Any]) -> str | None:

@@ -185,7 +185,7 @@ class _Cases:
         }
         counts = [f"{self._counts[name]} of {self.cases} {what}" for name, what in says.items() if self._counts[name]]
         scored = [note_of_scores(self._scores)] if self._scores else []
-        return [*self._losses.notes(), *counts, *self._sessions.notes(), *scored]
+        return [*self._losses.notes(), *counts, *self._sessions.notes(self.cases), *scored]
 
 
 def _case(trace: Trace, about: dict[str, Any], facts: dict[str, Any], group: str | None) -> dict[str, Any]:
