@@ -4,7 +4,7 @@ import pytest
 
 from evalwright.errors import InputError, TargetError
 from evalwright.targets.http.protocols import PROTOCOLS
-from targets.loopback import ask, build, chunked
+from targets.loopback import ask, build, chunked, reply
 from targets.protocol_streams import (
     AG_UI,
     AI_SDK,
@@ -241,6 +241,18 @@ def test_an_event_of_a_wrong_shape_is_an_error(event):
 def test_a_call_that_is_no_mapping_is_an_error():
     with pytest.raises(TargetError, match="'tool_calls' in an event"):
         streamed("openai_chat", sse({"choices": [{"delta": {"content": "Hi", "tool_calls": ["weather"]}}]}))
+
+
+@pytest.mark.parametrize("form", ["openai_chat", "sse"])
+def test_a_response_that_is_no_stream_is_quoted(form):
+    config = {"stream_event_field": "$.t"} if form == "sse" else {}
+    with pytest.raises(TargetError, match=r'expected events, found a response that begins with {"error": "too busy"'):
+        ask(reply({"error": "too busy"}), response_mapping={}, stream=True, stream_format=form, **config)
+
+
+def test_an_error_of_a_tool_is_none_of_the_service():
+    events = [{**event, "error": "no sky"} if event["type"] == "TOOL_CALL_RESULT" else event for event in AG_UI]
+    assert streamed("ag_ui", sse(*events)).error is None
 
 
 def test_a_stream_without_text_says_how_it_ended():

@@ -194,7 +194,7 @@ class Http:
         self, whole: StreamedAnswer, reader: EventReader, response: httpx.Response, interruption: str | None
     ) -> Answer:
         if reader.turns is not None:
-            return self._answer_of_turns(whole, reader.turns, reader.end_mark, interruption)
+            return self._answer_of_turns(whole, reader, reader.turns, interruption)
         if whole.empty:
             self._refuse_error(whole.error, response)
         if not self._lenient and whole.strange:
@@ -203,6 +203,7 @@ class Http:
         if "final_answer" in self._needed and not whole.spoke and whole.empty:
             path = self._event_paths.get("token")
             where = f"{path.written} finds nothing in" if path is not None else "there is no text in"
+            self._refuse_other(whole, reader)
             raise TargetError(f"no answer: {where} the {counted(whole.chunks, 'event')} of the stream")
         if interruption is None and whole.error is not None:
             interruption = f"the service reports an error: {self._excerpt(whole.error)}"
@@ -216,19 +217,22 @@ class Http:
             answer.doubts += (Doubt("the end of the stream is missing", interruption),)
         return answer
 
-    def _answer_of_turns(self, whole: StreamedAnswer, turns: Turns, end_mark: str, interruption: str | None) -> Answer:
+    def _answer_of_turns(
+        self, whole: StreamedAnswer, reader: EventReader, turns: Turns, interruption: str | None
+    ) -> Answer:
         """The answer in the events of a protocol; an error of the service is one of the answer."""
         events = counted(whole.chunks, "event")
         if whole.error is None and turns.empty and turns.structured is None and "final_answer" in self._needed:
             types = f", of the types {', '.join(sorted(turns.unread))}" if turns.unread else ""
             ending = f", which ends with {turns.finish_reason!r}" if turns.finish_reason else ""
             about = self._excerpt(types + ending)
+            self._refuse_other(whole, reader)
             raise TargetError(f"no answer: there is no text in the {events} of the stream{about}")
         if whole.error is None and turns.nameless:
             raise TargetError("the stream has a tool call without a name")
-        whole.completed = whole.completed or turns.ended or (not end_mark and interruption is None)
+        whole.completed = whole.completed or turns.ended or (not reader.end_mark and interruption is None)
         if interruption is None and not whole.completed:
-            interruption = f"there is no {end_mark} in the {events} of the stream"
+            interruption = f"there is no {reader.end_mark} in the {events} of the stream"
         answer = whole.of_turns(turns, self._strip_think, interruption)
         if whole.error is not None:
             answer.error = target_failure(TargetError(f"the service reports an error: {self._excerpt(whole.error)}"))
@@ -240,6 +244,12 @@ class Http:
             reason = self._excerpt(str(turns.finish_reason))
             answer.doubts += (Doubt(f"the reply was cut off, ending with {reason!r:.40},"),)
         return answer
+
+    def _refuse_other(self, whole: StreamedAnswer, reader: EventReader) -> None:
+        """Raise TargetError if a stream without events has something else, as a page, or an error with status 200."""
+        if not whole.chunks and reader.head.strip():
+            text = self._excerpt(reader.head.decode(errors="replace"))
+            raise TargetError(f"expected events, found a response that begins with {text}")
 
     def _excerpt(self, text: str) -> str:
         return shortened(self._masker.mask_text(text[:EXCERPT_BYTES]))

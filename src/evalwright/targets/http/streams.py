@@ -13,7 +13,7 @@ from evalwright.errors import TargetError
 from evalwright.files.key_paths import kind_in_words
 from evalwright.model.trace import Answer
 from evalwright.targets.http.agent_protocols import AiSdkEvents
-from evalwright.targets.http.body import error_in
+from evalwright.targets.http.body import EXCERPT_BYTES, error_in
 from evalwright.targets.http.call_pieces import CallPieces
 from evalwright.targets.http.known_events import misread_in, reported_error
 from evalwright.targets.http.mapping import answer_of_parts, text_of
@@ -70,6 +70,8 @@ class EventReader:
         self._protocol = PROTOCOLS[form](self.turns) if self.turns is not None else None
         self.end_mark: str = self._protocol.end if self._protocol is not None else ""
         """What says in the protocol that an answer is complete."""
+        self.head = bytearray()
+        """How the stream begins, to show what it is if it has no events."""
         self._rest = bytearray()
         self._begun = False
         self._returned = False
@@ -85,6 +87,7 @@ class EventReader:
 
     def feed(self, piece: bytes) -> Iterator[Event]:
         """The events that `piece` completes."""
+        self.head += piece[: EXCERPT_BYTES - len(self.head)]
         if self._by_line is None:
             yield Event(token=self._decoded_piece(piece))
             return
@@ -221,7 +224,9 @@ class EventReader:
                 raise TargetError(f"an event of the stream must be an object, found {kind_in_words(document)}")
             self._protocol.read(document)
             turns = self.turns
-            return Event(token=turns.fresh_text(), done=turns.done, error=turns.error or error_in(document))
+            # Of other types, `error` is that of a tool, say. Gateways report theirs without a type.
+            reported = error_in(document) if document.get("type") in (None, "error") else None
+            return Event(token=turns.fresh_text(), done=turns.done, error=turns.error or reported)
         parts = {name: path.find(document) for name, path in self._paths.items()}
         done = parts.get("done")
         known = misread_in(document, parts.get("token") is not None, parts.get("tool_call") is not None)
