@@ -126,6 +126,7 @@ def test_a_mistake_in_the_defaults_of_tests_is_told_once(tmp_path):
         ("anthropic:claude-code", "is not supported: in an eval.yaml, the target coding_agent calls Claude Code"),
         ("openai:completion:gpt-5", "is not supported: models are called with messages here: use openai:chat:MODEL"),
         ("anthropic:completion:claude-2", "use anthropic:messages:MODEL"),
+        ("azure:moderation", "is not supported: use openai:moderation"),
         ("file://agent.go", "is not a file of a provider: expected one of .js"),
         ("openai:codex:gpt-5", "is not supported: in an eval.yaml, the target coding_agent calls Codex"),
         ("agents/agent.py", "unknown provider 'agents/agent.py': expected file://agents/agent.py"),

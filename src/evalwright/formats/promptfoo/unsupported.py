@@ -27,6 +27,7 @@ _NEAREST = {
         _CODEX,
     ),
     **dict.fromkeys(("opencode", "openclaw", "openinterpreter"), _AGENT.format("any command")),
+    "azure:moderation": "use openai:moderation, or call the service in an assertion of type python",
     "openai:agents-api": "call the agent from a Python or exec provider",
     "openai:live": "use openai:chat",
     "openai:assistant": "call the assistant from a Python provider",
