@@ -200,6 +200,16 @@ def test_a_run_whose_folder_was_moved_continues_at_its_new_place(tmp_path: Path)
     made = project(tmp_path, {"a": "thanks"})
     (tmp_path / "agent.py").write_text(MOVES_ITS_RUN_FOLDER)
     ended = made.evalwright("run", "eval.yaml")
-    last = "The run folder is gone. If it was moved: evalwright resume NEW_PLACE"
+    last = "The run is gone. If it was moved: evalwright resume NEW_PLACE"
     assert (ended.code, ended.err.splitlines()[-1]) == (5, last)
     assert made.evalwright("resume", "moved").code == 0
+
+
+def test_a_run_whose_traces_were_deleted_names_no_command_that_could_not_continue_it(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "thanks"})
+    (tmp_path / "agent.py").write_text(
+        MOVES_ITS_RUN_FOLDER.replace('run.rename("moved")', '(run / "traces.jsonl").unlink()')
+    )
+    ended = made.evalwright("run", "eval.yaml")
+    assert ended.code == 5
+    assert ended.err.splitlines()[-1].endswith("traces.jsonl: it was deleted or replaced")

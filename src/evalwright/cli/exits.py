@@ -143,10 +143,21 @@ def _next(error: EvalwrightError) -> Iterator[str]:
     if isinstance(error, StorageError) and error.run:
         from evalwright.files.paths import seen_from_here
 
+        run = Path(error.run)
         if isinstance(error.__cause__, FileNotFoundError):
-            yield "The run folder is gone. If it was moved: evalwright resume NEW_PLACE"
-        else:
-            yield f"Next: evalwright resume {shlex.quote(str(seen_from_here(Path(error.run))))}"
+            yield "The run is gone. If it was moved: evalwright resume NEW_PLACE"
+        elif _has_records(run):
+            yield f"Next: evalwright resume {shlex.quote(str(seen_from_here(run)))}"
+
+
+def _has_records(run: Path) -> bool:
+    """Whether a run is not known to have lost the files of its records. A disk that fails now may work later."""
+    from evalwright.stores.local_files import is_run
+
+    try:
+        return not os.path.isdir(run) or is_run(run)  # Path.is_dir may raise
+    except StorageError:
+        return True
 
 
 def _is_refused_start(error: BaseException) -> bool:

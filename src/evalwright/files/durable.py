@@ -112,16 +112,17 @@ class AppendFile:
             if not self._unsynced or self._descriptor is None:
                 return
             self._unsynced = False  # before the call: an append during it must request the next one
+            least = self.length
             try:
-                self._must_be_whole(self._descriptor)
                 os.fsync(self._descriptor)
+                self._must_have(least, self._descriptor)  # afterwards: a network's disk may not know its size before
             except OSError as error:
                 self._failure = storage_error("sync", self.path, error)
                 raise self._failure from error
 
-    def _must_be_whole(self, descriptor: int) -> None:
-        """Raises OSError if what was appended is not in the file any more: only readers would notice."""
-        cut = self.length - (now := os.fstat(descriptor)).st_size
+    def _must_have(self, least: int, descriptor: int) -> None:
+        """Raises OSError if the file has fewer bytes, or no name any more: only readers would notice."""
+        cut = least - (now := os.fstat(descriptor)).st_size
         if self._is_a_file and now.st_nlink == 0:
             raise OSError(errno.ESTALE if self.path.parent.exists() else errno.ENOENT, "it was deleted or replaced")
         if self._is_a_file and cut > 0:

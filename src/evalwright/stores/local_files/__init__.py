@@ -125,7 +125,8 @@ class LocalFiles(Masked):
         return LocalReader(self._existing(run_id), self._masker)
 
     def run_ids(self) -> list[str]:
-        """Ids of the stored runs, oldest first. Raises StorageError for a folder that exists and cannot be listed."""
+        """Ids of the stored runs, oldest first; none of a folder that this user may not read. Raises StorageError if a
+        folder cannot be listed for another reason."""
         try:
             folders = [path for path in self.folder.iterdir() if not path.name.startswith(".") and is_run(path)]
         except (FileNotFoundError, NotADirectoryError, PermissionError):

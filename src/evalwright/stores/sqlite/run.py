@@ -217,8 +217,9 @@ class SqliteRun:
     def make_durable(self) -> None:
         """Sync the write-ahead log, and checkpoint it (move it into the database) if it is long. Raises StorageError,
         also if the file is gone: its connection would go on, and no reader would find what was written."""
-        if self._written != self._identity():
-            raise StorageError(f"cannot sync {self._path}: it was deleted, moved or replaced")
+        if self._written != (now := self._identity()):
+            gone = FileNotFoundError(str(self._path)) if now is None else None
+            raise StorageError(f"cannot sync {self._path}: it was deleted, moved or replaced") from gone
         log = self._path.with_name(f"{self._path.name}-wal")
         try:
             descriptor = os.open(log, os.O_RDWR | os.O_CLOEXEC)
