@@ -37,7 +37,7 @@ class AiSdkEvents:
     """UI message streams (`x-vercel-ai-ui-message-stream: v1`) and data streams (`x-vercel-ai-data-stream: v1`)."""
 
     end = "finish"
-    codes = tuple(_PARTS)
+    codes: tuple[str, ...] = tuple(_PARTS)
     """The codes of the parts of a data stream."""
 
     @staticmethod

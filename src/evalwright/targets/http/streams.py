@@ -70,7 +70,7 @@ class EventReader:
         self._protocol = PROTOCOLS[form](self.turns) if self.turns is not None else None
         self.end_mark: str = self._protocol.end if self._protocol is not None else ""
         """What says in the protocol that an answer is complete."""
-        self.head = bytearray()
+        self.head: bytearray = bytearray()
         """How the stream begins, to show what it is if it has no events."""
         self._rest = bytearray()
         self._begun = False
